@@ -1,0 +1,1 @@
+"""The project around the app: settings, root URL conf, health checks, server entry points."""

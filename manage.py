@@ -1,0 +1,17 @@
+#!/usr/bin/env python
+"""Runs the project's commands: ``manage.py up``, ``serve``, ``sweep`` and the others."""
+
+import os
+import sys
+
+
+def main() -> None:
+    """Hand the command line to Django under the project's settings."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cortex_admin.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

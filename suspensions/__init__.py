@@ -1,0 +1,1 @@
+"""The suspension store of AI agents, its REST API and its pages."""
