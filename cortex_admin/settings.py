@@ -3,6 +3,7 @@
 ``docs/settings.md`` lists each variable; a test compares that table with what is read here.
 """
 
+import os
 import re
 import secrets
 from collections.abc import Callable
@@ -173,8 +174,6 @@ def _secret_key() -> str:
 
 
 def _private(path: str, flags: int) -> int:
-    import os
-
     return os.open(path, flags, 0o600)
 
 
