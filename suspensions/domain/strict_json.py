@@ -214,7 +214,7 @@ def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        fault = _syntax_fault(error)
+        fault = syntax_fault(error)
     except (_Suspect, ValueError):
         fault = _located_fault(text)
     else:
@@ -227,7 +227,7 @@ def _located_fault(text: str) -> MalformedJson:
     try:
         tree = _READ_MARKING.decode(text)
     except json.JSONDecodeError as error:
-        return _syntax_fault(error)
+        return syntax_fault(error)
     for fault, path in _faults(tree, ()):
         return MalformedJson(fault.detail, pointer=_pointer(path, fault.member))
     return MalformedJson("a number that cannot be read")
@@ -273,7 +273,8 @@ _SYNTAX: Final = {
 }
 
 
-def _syntax_fault(error: json.JSONDecodeError) -> MalformedJson:
+def syntax_fault(error: json.JSONDecodeError) -> MalformedJson:
+    """Say in our words what the scanner stumbled over, and where."""
     if not error.doc.strip(" \t\n\r"):
         return MalformedJson("the text is empty", offset=error.pos)
     known = _SYNTAX.get(error.msg.rstrip(": "), "not JSON")
