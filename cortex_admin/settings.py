@@ -15,6 +15,7 @@ import environ
 import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from whitenoise.compress import Compressor
 
 T = TypeVar("T")
 
@@ -37,6 +38,27 @@ def parse_duration(text: str) -> timedelta:
     if match is None:
         raise ValueError(f"{text!r} is not a duration like 24h, 15m or 1s")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def parse_count(text: str) -> int:
+    """Turn a whole number of at least 1 into itself.
+
+    Raises: ValueError for anything else.
+    """
+    if re.fullmatch(r"[1-9][0-9]{0,8}", text) is None:
+        raise ValueError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def parse_rate(text: str) -> tuple[int, timedelta]:
+    """Turn ``600/1m`` into a number of requests and the time in which they are allowed.
+
+    Raises: ValueError for anything else.
+    """
+    count, slash, duration = text.partition("/")
+    if not slash:
+        raise ValueError(f"{text!r} is not a rate like 600/1m")
+    return parse_count(count), parse_duration(duration)
 
 
 def parse_flag(text: str) -> bool:
@@ -93,25 +115,32 @@ DEBUG = read("DEBUG", parse_flag, "false")
 ALLOWED_HOSTS = read("ALLOWED_HOSTS", parse_list, "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = read("CSRF_TRUSTED_ORIGINS", parse_list, "")
 HTTPS = read("HTTPS", parse_flag, "false")
-PORT = read_optional("PORT", int)
-WEB_WORKERS = read("WEB_WORKERS", int, "1")
-WEB_THREADS = read("WEB_THREADS", int, "16")
-MAX_LONG_POLLS = read("MAX_LONG_POLLS", int, "64")
+PORT = read_optional("PORT", parse_count)
+WEB_WORKERS = read("WEB_WORKERS", parse_count, "1")
+WEB_THREADS = read("WEB_THREADS", parse_count, "16")
+MAX_LONG_POLLS = read("MAX_LONG_POLLS", parse_count, "64")
 
 # --- Database ------------------------------------------------------------------------------
 
-_SQLITE_START = (
-    # FULL, not NORMAL: a receipt that was answered must outlive a power cut.
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-)
+# FULL, not NORMAL: a receipt that was answered must outlive a power cut.
+_SQLITE_START = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+# A stalled process must not hold a run's row for ever, nor make the others wait for it for ever.
+_POSTGRESQL_START = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
 
 
 def _sqlite(database: dict[str, Any]) -> dict[str, Any]:
-    Path(database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+    if database["NAME"] == ":memory:":
+        raise ValueError("SQLite must be a file: web server and sweeper share it")
+    # A relative path is meant from the project, wherever the command was called.
+    file = BASE_DIR / database["NAME"]
+    file.parent.mkdir(parents=True, exist_ok=True)
     return database | {
-        # DEFERRED upgrades a read lock to a write lock in mid-transaction, which SQLite refuses
-        # with "database is locked" at once, whatever the busy timeout says.
+        "NAME": str(file),
+        # Opening a file and setting it up again for each request costs more than the request.
+        "CONN_MAX_AGE": 600,
         "OPTIONS": {
+            # DEFERRED turns a read lock into a write lock in mid-transaction, which SQLite
+            # refuses with "database is locked" at once, whatever the busy timeout says.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
             "init_command": _SQLITE_START,
@@ -120,18 +149,23 @@ def _sqlite(database: dict[str, Any]) -> dict[str, Any]:
 
 
 def _postgresql(database: dict[str, Any]) -> dict[str, Any]:
+    pool = {"min_size": 1, "max_size": read("DATABASE_POOL_SIZE", parse_count, "20"), "timeout": 10}
     return database | {
         # The pool keeps connections open by itself; Django refuses to run with both.
         "CONN_MAX_AGE": 0,
-        "OPTIONS": database.get("OPTIONS", {})
-        | {
+        # Without a look before it is lent, each connection that a restart of the database cut
+        # costs some request a 503.
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
             "application_name": "cortex-admin",
-            "pool": {
-                "min_size": 1,
-                "max_size": read("DATABASE_POOL_SIZE", int, "16"),
-                "timeout": 10,
-            },
-        },
+            "options": _POSTGRESQL_START,
+            "pool": pool,
+            # Parameters bound by the server let it prepare the hot statements once.
+            "server_side_binding": True,
+            "prepare_threshold": 3,
+        }
+        # What stands in the address goes first: ?sslmode=require, or no options for a proxy.
+        | database.get("OPTIONS", {}),
     }
 
 
@@ -148,17 +182,21 @@ def parse_database(url: str) -> dict[str, Any]:
     raise ValueError("only sqlite:// and postgres:// addresses are known")
 
 
-VARIABLES["DATABASE_POOL_SIZE"] = "16"
-_EMBEDDED_DATABASE = f"sqlite:///{VAR_DIR / 'cortex.sqlite3'}"
-DATABASES = {"default": read("DATABASE_URL", parse_database, _EMBEDDED_DATABASE)}
-EMBEDDED = DATABASES["default"]["NAME"] == str(VAR_DIR / "cortex.sqlite3")
-"""Whether this is the default of one machine: an SQLite file under ``var/``."""
+_EMBEDDED_DATABASE = "sqlite:///var/cortex.sqlite3"
+_is_embedded = not os.environ.get("DATABASE_URL")
+DATABASES = {
+    "default": read("DATABASE_URL", parse_database, _EMBEDDED_DATABASE),
+}
+VARIABLES.setdefault("DATABASE_POOL_SIZE", "20")
 
 
-def _secret_key() -> str:
-    if secret := read_optional("SECRET_KEY", str):
-        return secret
-    if not EMBEDDED:
+def _generated_secret_key() -> str:
+    """Give the key that lies in ``var/``, made at the first start.
+
+    Raises: ImproperlyConfigured outside the embedded default: hosts that share a database must
+    share a key as well.
+    """
+    if not _is_embedded:
         raise ImproperlyConfigured(
             "SECRET_KEY: must be set, since DATABASE_URL is; only the embedded default makes one"
         )
@@ -177,7 +215,9 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-SECRET_KEY = _secret_key()
+_given_secret_key = read_optional("SECRET_KEY", str)
+SECRET_KEY_IS_GENERATED = _given_secret_key is None
+SECRET_KEY = _given_secret_key or _generated_secret_key()
 
 # --- The store's rules ---------------------------------------------------------------------
 
@@ -190,7 +230,7 @@ MAX_DEADLINE = read_optional("MAX_DEADLINE", parse_duration)
 RESUME_START_GRACE = read("RESUME_START_GRACE", parse_duration, "15m")
 RESUME_START_MAX = read_optional("RESUME_START_MAX", parse_duration)
 UNCERTAIN_AFTER = read("UNCERTAIN_AFTER", parse_duration, "60s")
-RATE_LIMIT = read_optional("RATE_LIMIT", str)
+RATE_LIMIT = read_optional("RATE_LIMIT", parse_rate)
 
 # --- Apps and middleware -------------------------------------------------------------------
 
@@ -213,6 +253,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "cortex_admin.logs.RequestContextMiddleware",
+    "cortex_admin.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -273,7 +314,7 @@ LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in/"
 
-AXES_FAILURE_LIMIT = read("SIGN_IN_FAILURES", int, "8")
+AXES_FAILURE_LIMIT = read("SIGN_IN_FAILURES", parse_count, "8")
 AXES_COOLOFF_TIME = read("SIGN_IN_COOLOFF", parse_duration, "15m")
 # By name and address together: a stranger must not lock a person out from everywhere.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -308,7 +349,6 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 # Only a deployment that says it stands behind HTTPS trusts the proxy's word for it.
@@ -322,6 +362,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = VAR_DIR / "static"
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
@@ -367,6 +409,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 # --- Logs ----------------------------------------------------------------------------------
 
 LOG_FORMAT = read("LOG_FORMAT", parse_choice("text", "json"), "text")
+ACCESS_LOG = read("ACCESS_LOG", parse_flag, "true")
 LOG_LEVEL = read("LOG_LEVEL", parse_choice("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
 
 _SHARED_PROCESSORS: list[Any] = [
@@ -403,7 +446,10 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         # Its own handlers would print a second line in another format, and mail the admins.
         "django": {"handlers": [], "propagate": True, "level": LOG_LEVEL},
+        # The access log has the status; this one would repeat every refusal as a warning.
+        "django.request": {"level": "ERROR"},
         "django.server": {"handlers": [], "propagate": True, "level": LOG_LEVEL},
+        "cortex.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
         "httpx": {"level": "WARNING"},
     },
 }

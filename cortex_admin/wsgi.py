@@ -1,4 +1,4 @@
-"""The WSGI entry point that the production server loads."""
+"""The WSGI entry point for hosts with a server of their own; ``manage.py serve`` has its own."""
 
 import os
 
