@@ -222,9 +222,9 @@ SECRET_KEY = _given_secret_key or _generated_secret_key()
 # --- The store's rules ---------------------------------------------------------------------
 
 CLOSURE_AUTHORIZER = read(
-    "CLOSURE_AUTHORIZER", str, "suspensions.closing.defaults.RefusingAuthorizer"
+    "CLOSURE_AUTHORIZER", str, "suspensions.closing.refusing.RefusingAuthorizer"
 )
-CLOSURE_FENCE = read("CLOSURE_FENCE", str, "suspensions.closing.defaults.RefusingFence")
+CLOSURE_FENCE = read("CLOSURE_FENCE", str, "suspensions.closing.refusing.RefusingFence")
 DEFAULT_DEADLINE = read_optional("DEFAULT_DEADLINE", parse_duration)
 MAX_DEADLINE = read_optional("MAX_DEADLINE", parse_duration)
 RESUME_START_GRACE = read("RESUME_START_GRACE", parse_duration, "15m")
