@@ -174,12 +174,11 @@ def parse_database(url: str) -> dict[str, Any]:
 
     Raises: ValueError for an engine other than SQLite and PostgreSQL.
     """
-    database: dict[str, Any] = dict(environ.Env.db_url_config(url))
-    if database.get("ENGINE") == "django.db.backends.sqlite3":
-        return _sqlite(database)
-    if database.get("ENGINE") == "django.db.backends.postgresql":
-        return _postgresql(database)
-    raise ValueError("only sqlite:// and postgres:// addresses are known")
+    engines = {"sqlite": _sqlite, "postgres": _postgresql, "postgresql": _postgresql}
+    scheme = url.partition("://")[0]
+    if scheme not in engines:
+        raise ValueError("only sqlite:// and postgres:// addresses are known")
+    return engines[scheme](dict(environ.Env.db_url_config(url)))
 
 
 _EMBEDDED_DATABASE = "sqlite:///var/cortex.sqlite3"
@@ -221,9 +220,7 @@ SECRET_KEY = _given_secret_key or _generated_secret_key()
 
 # --- The store's rules ---------------------------------------------------------------------
 
-CLOSURE_AUTHORIZER = read(
-    "CLOSURE_AUTHORIZER", str, "suspensions.closing.refusing.RefusingAuthorizer"
-)
+CLOSURE_AUTHORIZER = read("CLOSURE_AUTHORIZER", str, "suspensions.closing.refusing.RefusingAuthorizer")
 CLOSURE_FENCE = read("CLOSURE_FENCE", str, "suspensions.closing.refusing.RefusingFence")
 DEFAULT_DEADLINE = read_optional("DEFAULT_DEADLINE", parse_duration)
 MAX_DEADLINE = read_optional("MAX_DEADLINE", parse_duration)

@@ -10,13 +10,9 @@ from tests.support.engine import reset_database
 from tests.support.threads import together
 
 _GUARD = {
-    "sqlite": [
-        "CREATE TRIGGER guarded BEFORE DELETE ON auth_group "
-        "BEGIN SELECT RAISE(ABORT, '100% insert-only'); END"
-    ],
+    "sqlite": ["CREATE TRIGGER guarded BEFORE DELETE ON auth_group BEGIN SELECT RAISE(ABORT, '100% insert-only'); END"],
     "postgresql": [
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'insert-only'; END $$",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'insert-only'; END $$",
         "CREATE TRIGGER guarded BEFORE DELETE ON auth_group FOR EACH ROW EXECUTE FUNCTION refuse()",
     ],
 }
