@@ -3,6 +3,8 @@
 from importlib import import_module
 
 from django.apps import AppConfig
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models.signals import post_migrate
 
 
 class SuspensionsConfig(AppConfig):
@@ -14,5 +16,13 @@ class SuspensionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and install the insert-only triggers after every migration."""
         import_module("suspensions.checks")
+        post_migrate.connect(_install_triggers, sender=self)
+
+
+def _install_triggers(using: str = DEFAULT_DB_ALIAS, **_: object) -> None:
+    """SQLite drops a table's triggers silently when the table is altered, so they are installed anew each time."""
+    from suspensions.models.triggers import install_triggers
+
+    install_triggers(connections[using])

@@ -5,7 +5,10 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
+from django.db import connections
+
+from suspensions.models.triggers import missing_triggers
 
 LOOPBACK_NAMES = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]"})
 SECRET_LENGTH = 32
@@ -23,18 +26,14 @@ def dangers_of_listening(*, loopback: bool) -> list[str]:
         return []
     dangers = []
     if settings.DEBUG:
-        dangers.append(
-            "DEBUG shows source and settings to everybody: listen on 127.0.0.1, or unset"
-        )
+        dangers.append("DEBUG shows source and settings to everybody: listen on 127.0.0.1, or unset")
     if settings.SECRET_KEY_IS_GENERATED:
         dangers.append("SECRET_KEY must be set to listen on an address that others can reach")
     return dangers
 
 
 @register()
-def check_debug(
-    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_debug(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse DEBUG together with a host that others can reach."""
     if settings.DEBUG and (hosts := public_hosts()):
         return [
@@ -48,9 +47,7 @@ def check_debug(
 
 
 @register()
-def check_sqlite_locks_at_once(
-    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_sqlite_locks_at_once(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse SQLite whose transactions take the write lock late: claims would fail, not wait."""
     database = settings.DATABASES["default"]
     if database["ENGINE"] != "django.db.backends.sqlite3":
@@ -67,9 +64,7 @@ def check_sqlite_locks_at_once(
 
 
 @register()
-def check_secret_key(
-    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_secret_key(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a generated or short secret on a host that others can reach."""
     hosts = public_hosts()
     if not hosts:
@@ -81,15 +76,11 @@ def check_secret_key(
         why = f"SECRET_KEY is shorter than {SECRET_LENGTH} characters on the host {named}"
     else:
         return []
-    return [
-        Error(why, hint="Set SECRET_KEY to a long random text of its own.", id="suspensions.E003")
-    ]
+    return [Error(why, hint="Set SECRET_KEY to a long random text of its own.", id="suspensions.E003")]
 
 
 @register()
-def check_deadlines(
-    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_deadlines(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a default deadline that the maximum would refuse at every pause."""
     default, longest = settings.DEFAULT_DEADLINE, settings.MAX_DEADLINE
     if default is None or longest is None or default <= longest:
@@ -104,9 +95,7 @@ def check_deadlines(
 
 
 @register()
-def check_https(
-    app_configs: Sequence[AppConfig] | None = None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_https(app_configs: Sequence[AppConfig] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """Warn where sessions and tokens would travel in the clear."""
     if public_hosts() and not settings.DEBUG and not settings.SESSION_COOKIE_SECURE:
         return [
@@ -117,3 +106,29 @@ def check_https(
             )
         ]
     return []
+
+
+@register(Tags.database)
+def check_insert_only_triggers(
+    app_configs: Sequence[AppConfig] | None = None,
+    databases: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> list[CheckMessage]:
+    """Look for the triggers without which receipts and events could be changed unseen."""
+    if not databases:
+        return []
+    found: list[CheckMessage] = []
+    for alias in databases:
+        connection = connections[alias]
+        if "resume_admission" not in connection.introspection.table_names():
+            continue  # Nothing was migrated yet; the migration itself installs them.
+        missing = missing_triggers(connection)
+        if missing:
+            found.append(
+                Error(
+                    f"Receipts and events can be changed: {', '.join(missing)} missing",
+                    hint="Run manage.py migrate, which installs them.",
+                    id="suspensions.E010",
+                )
+            )
+    return found

@@ -309,9 +309,7 @@ class _Comparison:
             self._compare_items(before, after, pointer)
         else:
             same_value = (
-                isinstance(before, Number)
-                and isinstance(after, Number)
-                and same_number(before.lexeme, after.lexeme)
+                isinstance(before, Number) and isinstance(after, Number) and same_number(before.lexeme, after.lexeme)
             )
             self._note(ChangeKind.CHANGED, pointer, before, after, same_value=same_value)
 
@@ -321,9 +319,7 @@ class _Comparison:
             place = child_pointer(pointer, name)
             self._compare_values(old.get(name, []), new.get(name, []), place)
         common = [name for name in old if name in new]
-        if common != [name for name in new if name in old] or (
-            before.repeated and _names(before) != _names(after)
-        ):
+        if common != [name for name in new if name in old] or (before.repeated and _names(before) != _names(after)):
             self.orders.append(Change(ChangeKind.ORDER, pointer))
 
     def _compare_values(self, old: list[Raw], new: list[Raw], place: str) -> None:

@@ -153,9 +153,7 @@ def _checked_text(data: bytes | str, max_depth: int) -> str:
     if text.startswith("\ufeff"):
         raise MalformedJson("a byte order mark in front of the text", offset=0)
     if depth_exceeds(raw, max_depth):
-        raise MalformedJson(
-            f"nested deeper than {max_depth} levels", offset=_where_too_deep(text, max_depth)
-        )
+        raise MalformedJson(f"nested deeper than {max_depth} levels", offset=_where_too_deep(text, max_depth))
     if "\\ud" in text or "\\uD" in text:
         for match in _HALF_PAIR_ESCAPE.finditer(text):
             if match[1] is not None:

@@ -1,0 +1,53 @@
+"""Single questions to a human. Source: store.md section 5."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from suspensions.models.base import Scoped
+from suspensions.models.fields import ExactTextField, InstantField
+from suspensions.models.runs import Run
+
+
+class Interaction(Scoped):
+    """One question; contents as the JSON texts that came. Without a run it keeps the head of its own chain."""
+
+    id = models.BigAutoField(primary_key=True)
+    interaction_id = ExactTextField()
+    run = models.ForeignKey(Run, null=True, on_delete=models.DO_NOTHING, db_column="run_id", db_index=False)
+    session_id = ExactTextField(null=True)
+    tool_use_id = ExactTextField()
+    tool_name = ExactTextField(null=True)
+    tool_input = models.BinaryField(null=True)
+    assistant = models.BinaryField()
+    messages = models.BinaryField(null=True)
+    content_sha256 = ExactTextField()
+    digest = ExactTextField()
+    created_by = ExactTextField()
+    created_at = InstantField()
+    answer = models.BinaryField(null=True)
+    answer_sha256 = ExactTextField(null=True)
+    answered_by = ExactTextField(null=True)
+    answered_at = InstantField(null=True)
+    resolved_at = InstantField(null=True)
+    resolved_by = ExactTextField(null=True)
+    event_position = models.BigIntegerField(default=0)
+    event_hash = ExactTextField(null=True)
+
+    class Meta:
+        db_table = "interaction"
+        constraints = [
+            models.UniqueConstraint(name="interaction_id_in_scope", fields=["scope", "interaction_id"]),
+            models.CheckConstraint(
+                name="interaction_resolved_whole",
+                condition=(Q(resolved_at__isnull=True) & Q(resolved_by__isnull=True))
+                | (Q(resolved_at__isnull=False) & Q(resolved_by__isnull=False)),
+            ),
+        ]
+        indexes = [
+            models.Index(name="interaction_scope_open", fields=["scope", "created_at", "id"]),
+            models.Index(name="interaction_scope_1", fields=["scope_1", "created_at", "id"]),
+            models.Index(name="interaction_scope_2", fields=["scope_2", "created_at", "id"]),
+            models.Index(name="interaction_run_open", fields=["run"], condition=Q(resolved_at__isnull=True)),
+        ]

@@ -1,0 +1,105 @@
+"""One operation, one durable transaction: what is retried, and what its failures mean.
+
+Source: store.md sections 3 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+
+from suspensions.domain.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    CortexError,
+    InteractionConflict,
+    ResumeClosureConflict,
+    StoreBusy,
+)
+from suspensions.store.sql import GuardFailed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ATTEMPTS = 3
+_DEADLOCK, _SERIALIZATION = "40P01", "40001"
+
+# Constraint names on PostgreSQL, column lists on SQLite: what a violated unique key means to the caller.
+_TAKEN: dict[str, type[CortexError]] = {
+    "run_pkey": AlreadyExists,
+    "run.id": AlreadyExists,
+    "suspension_pkey": AlreadyExists,
+    "suspension.id": AlreadyExists,
+    "interaction_id_in_scope": InteractionConflict,
+    "interaction.scope, interaction.interaction_id": InteractionConflict,
+    "resume_closure_proof_ref": ResumeClosureConflict,
+    "resume_closure.proof_ref": ResumeClosureConflict,
+}
+
+
+def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run `operation` in one durable transaction of its own.
+
+    It is begun anew only where nothing can have been committed: a deadlock, a lost connection before the commit,
+    or a unique key that somebody else filled a moment ago (the second look then finds the record).
+
+    Raises: what the operation raises; CommitUnknown where the connection was lost while committing; StoreBusy where
+    SQLite's one write lock was not to be had in time, or every attempt failed.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        finished = False
+        try:
+            with transaction.atomic(durable=True):
+                result = operation(*args, **kwargs)
+                finished = True
+            return result
+        except GuardFailed:
+            continue
+        except IntegrityError as error:
+            if attempt == ATTEMPTS or not _is_unique_violation(error):
+                raise _translated(error) from error
+        except (OperationalError, InterfaceError) as error:
+            if finished and connection_lost():
+                connection.close()
+                raise CommitUnknown from error
+            if not _may_be_retried(error):
+                raise
+            if connection_lost():
+                connection.close()
+            elif is_locked(error):
+                raise StoreBusy from error
+    raise StoreBusy
+
+
+def connection_lost() -> bool:
+    """Whether the connection can no longer say what became of the transaction."""
+    raw = connection.connection
+    return raw is None or (connection.vendor == "postgresql" and bool(raw.closed or raw.broken))
+
+
+def is_locked(error: Exception) -> bool:
+    return "database is locked" in str(error)
+
+
+def _may_be_retried(error: Exception) -> bool:
+    return connection_lost() or is_locked(error) or sqlstate(error) in (_DEADLOCK, _SERIALIZATION)
+
+
+def sqlstate(error: Exception) -> str | None:
+    return getattr(error.__cause__, "sqlstate", None)
+
+
+def _is_unique_violation(error: IntegrityError) -> bool:
+    return sqlstate(error) == "23505" or "UNIQUE constraint failed" in str(error)
+
+
+def _translated(error: IntegrityError) -> Exception:
+    """The refusal that a violated key stands for; the error itself where it is a defect."""
+    diagnostics: Any = getattr(error.__cause__, "diag", None)
+    name = getattr(diagnostics, "constraint_name", None) or str(error).rpartition("failed: ")[2]
+    for key, refusal in _TAKEN.items():
+        if name == key or (key.endswith("proof_ref") and name.startswith(key)):
+            return refusal()
+    return error

@@ -1,0 +1,1 @@
+"""Reads for lists, details and timelines. They never lock."""

@@ -1,0 +1,129 @@
+"""The few things that the store's statements share: parameters, locking, and guarded writes in one round trip.
+
+Source: store.md sections 3 and 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from django.db import connection, transaction
+
+from suspensions.models.fields import to_database
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One INSERT or UPDATE that must touch exactly one row: its WHERE repeats the state that was read.
+
+    With `exactly` False it may touch none: retiring a pause that may not be there.
+    """
+
+    sql: str
+    parameters: tuple[Any, ...]
+    exactly: bool = True
+
+
+class GuardFailed(Exception):
+    """A guarded write touched no row although its run was locked and read: the transaction must not commit."""
+
+
+def require_transaction() -> None:
+    """A store function outside a transaction would write half of an operation: that is a defect."""
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("a store function needs an open transaction")
+
+
+def is_postgresql() -> bool:
+    return connection.vendor == "postgresql"
+
+
+def instant(value: datetime | None) -> Any:
+    """An instant as a parameter, the same as the ORM's column writes it."""
+    return to_database(value, connection.vendor)
+
+
+def lock_run(run_id: str, scope: str) -> None:
+    """Lock the run's row at its exact scope, before anything is read that may decide.
+
+    On SQLite the IMMEDIATE transaction holds the one write lock already. On PostgreSQL the read that follows
+    is a statement of its own: it sees what the holder before us committed, which a join in the locking
+    statement would not.
+    """
+    if is_postgresql():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM run WHERE id = %s AND scope = %s FOR UPDATE", (run_id, scope))
+
+
+def lock_covered_run(run_id: str, prefix_column: str, scope: str) -> None:
+    """The same for a run that the scope covers: `prefix_column` is scope_1, scope_2 or scope_3."""
+    if is_postgresql():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT 1 FROM run WHERE id = %s AND {prefix_column} = %s FOR UPDATE", (run_id, scope))
+
+
+def fetch_one(sql: str, parameters: Sequence[Any]) -> tuple[Any, ...] | None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+        return row
+
+
+def fetch_all(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def insert(table: str, values: Mapping[str, Any]) -> Write:
+    """One row to be inserted; instants are adapted."""
+    columns = ", ".join(values)
+    places = ", ".join(["%s"] * len(values))
+    return Write(f"INSERT INTO {table} ({columns}) VALUES ({places})", _adapt(values.values()))
+
+
+def update(table: str, values: Mapping[str, Any], guard: Mapping[str, Any], *, exactly: bool = True) -> Write:
+    """One row to be updated where it still stands as it was read; a None in the guard means IS NULL."""
+    assignments = ", ".join(f"{column} = %s" for column in values)
+    where = " AND ".join(f"{column} IS NULL" if value is None else f"{column} = %s" for column, value in guard.items())
+    given = [value for value in guard.values() if value is not None]
+    return Write(f"UPDATE {table} SET {assignments} WHERE {where}", _adapt([*values.values(), *given]), exactly)
+
+
+def write(*writes: Write) -> None:
+    """Perform the writes: on PostgreSQL in one statement, on SQLite one by one.
+
+    Raises: GuardFailed where one of them touched no row; database errors of constraints and triggers.
+    """
+    if len(writes) > 1 and is_postgresql():
+        _write_in_one_statement(writes)
+        return
+    with connection.cursor() as cursor:
+        for each in writes:
+            cursor.execute(each.sql, each.parameters)
+            if each.exactly and cursor.rowcount != 1:
+                raise GuardFailed(each.sql)
+
+
+def _write_in_one_statement(writes: Sequence[Write]) -> None:
+    parts = ", ".join(f"w{index} AS ({each.sql} RETURNING 1)" for index, each in enumerate(writes))
+    counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(writes)))
+    parameters = [parameter for each in writes for parameter in each.parameters]
+    row = fetch_one(f"WITH {parts} SELECT {counts}", parameters)
+    assert row is not None
+    for count, each in zip(row, writes, strict=True):
+        if each.exactly and count != 1:
+            raise GuardFailed(each.sql)
+
+
+def _adapt(values: Any) -> tuple[Any, ...]:
+    vendor = connection.vendor
+    return tuple(
+        to_database(value, vendor) if isinstance(value, datetime) else value.value if isinstance(value, Enum) else value
+        for value in values
+    )
