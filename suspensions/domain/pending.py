@@ -7,7 +7,7 @@ from typing import Any
 
 from suspensions.domain import limits
 from suspensions.domain.errors import Fault, InvalidRequest, MalformedJson, StoredRecordBroken
-from suspensions.domain.strict_json import dumps, loads
+from suspensions.domain.strict_json import dumps, escape_token, loads
 from suspensions.domain.texts import invalid, require_identifier, require_text
 from suspensions.domain.values import Ending, Outcome, PendingCall, Reason
 
@@ -81,13 +81,9 @@ def require_members(value: object, pointer: str, known: frozenset[str]) -> Mappi
         raise invalid(pointer, "must be an object")
     unknown = [name for name in value if name not in known]
     if unknown:
-        faults = tuple(Fault(f"{pointer}/{escape_pointer(name)}", "is not a known member") for name in unknown[:20])
+        faults = tuple(Fault(f"{pointer}/{escape_token(name)}", "is not a known member") for name in unknown[:20])
         raise InvalidRequest(f"{faults[0].pointer} is not a known member.", faults=faults)
     return value
-
-
-def escape_pointer(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def read_results(value: object, pointer: str = "/done") -> bytes:

@@ -17,9 +17,9 @@ from suspensions.domain.errors import (
     RunNotFound,
 )
 from suspensions.domain.instants import format_instant, parse_instant
-from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ENDED
+from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.texts import require_limit
 from suspensions.domain.values import Actor, EventType, Interaction, NewInteraction, Page
 from suspensions.models.fields import read_instant

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -44,6 +45,8 @@ from suspensions.store.interaction_rows import resolve_open_interactions
 from suspensions.store.progress import first_snapshot
 from suspensions.store.run_rows import RunRow, Told, actor_text, move, read_actor, to_run
 from suspensions.store.suspension_rows import SuspensionRow, to_suspension
+
+logger = logging.getLogger(__name__)
 
 COLUMNS = (
     "suspension_id",
@@ -259,26 +262,35 @@ def start_next(
         if repeated is not None:
             return repeated
     lease.until(clock.now())
-    found = _lock_oldest(scope, agent_name)
-    if found is None:
-        return None
-    run_id, suspension_id = found
-    resume = _read_resume(scope, run_id, suspension_id)
-    return _grant(resume, actor, lease, None, request_id)
+    passed_over: list[str] = []
+    while (found := _lock_oldest(scope, agent_name, passed_over)) is not None:
+        run_id, suspension_id = found
+        try:
+            return _grant(_read_resume(scope, run_id, suspension_id), actor, lease, None, request_id)
+        except (SuspensionExpired, ResumeAdmissionConflict) as refusal:
+            # Its time ran out since the row was found, or its stored pause was changed: it must not
+            # stand in the way of every worker of the scope. Nothing was written of it.
+            logger.warning("resume passed over: %s", refusal.code, extra={"run_id": run_id})
+            passed_over.append(run_id)
+    return None
 
 
-def _lock_oldest(scope: Scope, agent_name: str | None) -> tuple[str, str] | None:
-    now = clock.now()
-    where, parameters = "", []
+def _lock_oldest(scope: Scope, agent_name: str | None, passed_over: list[str]) -> tuple[str, str] | None:
+    at = sql.instant(clock.now())
+    where = ""
+    parameters: list[Any] = [scope.text, at, at]
     if agent_name is not None:
-        where, parameters = " AND agent_name = %s", [agent_name]
+        where = " AND agent_name = %s"
+        parameters.append(agent_name)
+    if passed_over:
+        where += f" AND id NOT IN ({', '.join(['%s'] * len(passed_over))})"
+        parameters += passed_over
     lock = " FOR UPDATE SKIP LOCKED" if sql.is_postgresql() else ""
-    at = sql.instant(now)
     row = sql.fetch_one(
         "SELECT id, admission_id FROM run WHERE scope = %s AND resume = 'admitted'"
         " AND (start_by IS NULL OR start_by > %s) AND (lease_expires_at IS NULL OR lease_expires_at <= %s)"
         f"{where} ORDER BY admitted_at, admission_id LIMIT 1{lock}",
-        (scope.text, at, at, *parameters),
+        parameters,
     )
     return None if row is None else (row[0], row[1])
 

@@ -142,15 +142,16 @@ def _pause_new_run(new: NewSuspension, deadlines: Deadlines, actor: Actor) -> Su
     """Make the run and pause it in one commit: created at revision 1, paused at 2."""
     assert new.run is not None
     now = clock.now()
-    row = runs.new_row(new.run, actor, now)
-    runs.take_first_lease(row, new.run, now)
+    made = replace(new.run, id=new.run_id)
+    row = runs.new_row(made, actor, now)
+    runs.take_first_lease(row, made, now)
     if new.holder is not None:
         guards.require_exact_holder(row, new.holder)
     suspension_id = _choose_id(new, row, now)
     expires_at = deadlines.apply(new.expires_at, now)
     created = link_event(row, Told(EventType.RUN_CREATED, runs.created_data(row)), actor, now, 1)
     row.event_position, row.event_hash = created.position, created.hash
-    runs.insert_run(row, new.run, [insert_event(created, row.id)])
+    runs.insert_run(row, made, [insert_event(created, row.id)])
     return _pause(row, new, suspension_id, expires_at, actor, now)
 
 
