@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from suspensions.domain.failpoints import Point, reach
 from suspensions.models.fields import to_database
 
 
@@ -54,30 +55,36 @@ def lock_run(run_id: str, scope: str) -> None:
     is a statement of its own: it sees what the holder before us committed, which a join in the locking
     statement would not.
     """
-    if is_postgresql():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM run WHERE id = %s AND scope = %s FOR UPDATE", (run_id, scope))
+    _lock("scope", run_id, scope)
 
 
 def lock_covered_run(run_id: str, prefix_column: str, scope: str) -> None:
     """The same for a run that the scope covers: `prefix_column` is scope_1, scope_2 or scope_3."""
+    _lock(prefix_column, run_id, scope)
+
+
+def _lock(column: str, run_id: str, scope: str) -> None:
+    reach(Point.BEFORE_LOCK)
     if is_postgresql():
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT 1 FROM run WHERE id = %s AND {prefix_column} = %s FOR UPDATE", (run_id, scope))
+            cursor.execute(f"SELECT 1 FROM run WHERE id = %s AND {column} = %s FOR UPDATE", (run_id, scope))
+    reach(Point.AFTER_LOCK)
 
 
 def fetch_one(sql: str, parameters: Sequence[Any]) -> tuple[Any, ...] | None:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         row: tuple[Any, ...] | None = cursor.fetchone()
-        return row
+    reach(Point.AFTER_READ)
+    return row
 
 
 def fetch_all(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+    reach(Point.AFTER_READ)
+    return rows
 
 
 def insert(table: str, values: Mapping[str, Any]) -> Write:
@@ -100,22 +107,26 @@ def write(*writes: Write) -> None:
 
     Raises: GuardFailed where one of them touched no row; database errors of constraints and triggers.
     """
+    reach(Point.BEFORE_WRITE)
     if len(writes) > 1 and is_postgresql():
         _write_in_one_statement(writes)
+        reach(Point.AFTER_WRITE)
         return
     with connection.cursor() as cursor:
         for each in writes:
             cursor.execute(each.sql, each.parameters)
             if each.exactly and cursor.rowcount != 1:
                 raise GuardFailed(each.sql)
+            reach(Point.AFTER_WRITE)
 
 
 def _write_in_one_statement(writes: Sequence[Write]) -> None:
     parts = ", ".join(f"w{index} AS ({each.sql} RETURNING 1)" for index, each in enumerate(writes))
     counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(writes)))
     parameters = [parameter for each in writes for parameter in each.parameters]
-    row = fetch_one(f"WITH {parts} SELECT {counts}", parameters)
-    assert row is not None
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH {parts} SELECT {counts}", parameters)
+        row: tuple[int, ...] = cursor.fetchone()
     for count, each in zip(row, writes, strict=True):
         if each.exactly and count != 1:
             raise GuardFailed(each.sql)
