@@ -148,6 +148,12 @@ def _sqlite(database: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _word(value: Any) -> Any:
+    """Take the words of a URL's query for what they mean; django-environ knows numbers only."""
+    words = {"true": True, "false": False, "none": None}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
 def _postgresql(database: dict[str, Any]) -> dict[str, Any]:
     pool = {"min_size": 1, "max_size": read("DATABASE_POOL_SIZE", parse_count, "20"), "timeout": 10}
     return database | {
@@ -164,8 +170,8 @@ def _postgresql(database: dict[str, Any]) -> dict[str, Any]:
             "server_side_binding": True,
             "prepare_threshold": 3,
         }
-        # What stands in the address goes first: ?sslmode=require, or no options for a proxy.
-        | database.get("OPTIONS", {}),
+        # What stands in the address goes first: ?sslmode=require, or ?options=none for a proxy.
+        | {name: _word(value) for name, value in database.get("OPTIONS", {}).items()},
     }
 
 
@@ -220,8 +226,8 @@ SECRET_KEY = _given_secret_key or _generated_secret_key()
 
 # --- The store's rules ---------------------------------------------------------------------
 
-CLOSURE_AUTHORIZER = read("CLOSURE_AUTHORIZER", str, "suspensions.closing.refusing.RefusingAuthorizer")
-CLOSURE_FENCE = read("CLOSURE_FENCE", str, "suspensions.closing.refusing.RefusingFence")
+CLOSURE_AUTHORIZER = read("CLOSURE_AUTHORIZER", str, "suspensions.closing.proof.ProofAuthorizer")
+CLOSURE_FENCE = read("CLOSURE_FENCE", str, "suspensions.closing.proof.LockingFence")
 DEFAULT_DEADLINE = read_optional("DEFAULT_DEADLINE", parse_duration)
 MAX_DEADLINE = read_optional("MAX_DEADLINE", parse_duration)
 RESUME_START_GRACE = read("RESUME_START_GRACE", parse_duration, "15m")

@@ -99,10 +99,12 @@ def test_an_address_that_is_no_database_of_ours_is_refused() -> None:
 
 
 def test_what_stands_in_a_postgresql_address_goes_before_our_own_options() -> None:
-    database = project.parse_database("postgres://u:p@h:5432/n?sslmode=require&prepare_threshold=9")
-    assert database["OPTIONS"]["sslmode"] == "require"
-    assert database["OPTIONS"]["prepare_threshold"] == 9
-    assert database["OPTIONS"]["server_side_binding"] is True
+    query = "sslmode=require&server_side_binding=false&prepare_threshold=none"
+    options = project.parse_database(f"postgres://u:p@h:5432/n?{query}")["OPTIONS"]
+    assert options["sslmode"] == "require"
+    assert options["server_side_binding"] is False
+    assert options["prepare_threshold"] is None
+    assert options["application_name"] == "cortex-admin"
 
 
 @pytest.mark.parametrize(
