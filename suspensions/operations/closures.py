@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import time
+import logging
+from time import monotonic
+
+from django.db import OperationalError
 
 from suspensions.closing.ports import closure_authorizer, closure_fence
 from suspensions.domain.digests import RECORD, digest, same_digest
-from suspensions.domain.errors import ClosureTimeout
+from suspensions.domain.errors import ClosureDenied, ClosureTimeout
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Closure, ClosureRequest, Page
+from suspensions.operations.transactions import Finished, sqlstate, with_attempts
 from suspensions.store import closures
+
+logger = logging.getLogger(__name__)
 
 LONGEST_CLOSE = 30.0
 """Seconds on the monotonic clock after which nothing commits any more."""
+_TIMED_OUT = ("57014", "55P03")
+"""PostgreSQL's statement and lock timeouts."""
 
 
 def freeze_closure(caller: Caller, request: ClosureRequest) -> tuple[ClosureRequest, str]:
@@ -35,19 +43,35 @@ def close_resume(caller: Caller, request: ClosureRequest, proof: bytes) -> Closu
     Raises: Forbidden, ClosureDenied, ClosureTimeout, and as `store.closures.close_resume`.
     """
     caller.require(request.scope, Role.OPERATOR)
-    deadline = time.monotonic() + LONGEST_CLOSE
-    closure_authorizer().authorize_resume_closure(caller, request, proof)
+    deadline = monotonic() + LONGEST_CLOSE
 
-    def close() -> Closure:
-        closure = closures.close_resume(request, proof, caller.actor)
-        # The last look before the commit: after it nothing may be written any more.
-        if time.monotonic() > deadline:
-            raise ClosureTimeout
-        return closure
+    def once(finished: Finished) -> Closure:
+        def close() -> Closure:
+            closure = closures.close_resume(request, proof, caller.actor)
+            # The last look before the commit: after it nothing may be written any more.
+            _require_time(deadline)
+            finished()
+            return closure
 
-    if time.monotonic() > deadline:
+        _require_time(deadline)
+        return closure_fence().with_resume_closure(caller, request, proof, close)
+
+    try:
+        closure_authorizer().authorize_resume_closure(caller, request, proof)
+        return with_attempts(once)
+    except ClosureDenied as denied:
+        # The reason is for whoever runs this installation, not for a stranger's response.
+        logger.warning("closure denied: %s", denied.reason, extra={"run_id": request.version.run_id})
+        raise
+    except OperationalError as error:
+        if sqlstate(error) in _TIMED_OUT:
+            raise ClosureTimeout from error
+        raise
+
+
+def _require_time(deadline: float) -> None:
+    if monotonic() > deadline:
         raise ClosureTimeout
-    return closure_fence().with_resume_closure(caller, request, proof, close)
 
 
 def get_closure(caller: Caller, scope: Scope, run_id: str, suspension_id: str) -> Closure:

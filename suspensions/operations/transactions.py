@@ -18,10 +18,13 @@ from suspensions.domain.errors import (
     ResumeClosureConflict,
     StoreBusy,
 )
+from suspensions.domain.failpoints import Point, reach
 from suspensions.store.sql import GuardFailed
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Finished = Callable[[], None]
+"""Called when everything is written and only the commit is left."""
 
 ATTEMPTS = 3
 _DEADLOCK, _SERIALIZATION = "40P01", "40001"
@@ -42,18 +45,33 @@ _TAKEN: dict[str, type[CortexError]] = {
 def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Run `operation` in one durable transaction of its own.
 
+    Raises: what the operation raises, and as `with_attempts`.
+    """
+
+    def once(finished: Finished) -> R:
+        with transaction.atomic(durable=True):
+            result = operation(*args, **kwargs)
+            finished()
+        return result
+
+    return with_attempts(once)
+
+
+def with_attempts(once: Callable[[Finished], R]) -> R:
+    """Run something that opens one durable transaction and says when only its commit is left.
+
     It is begun anew only where nothing can have been committed: a deadlock, a lost connection before the commit,
     or a unique key that somebody else filled a moment ago (the second look then finds the record).
 
-    Raises: what the operation raises; CommitUnknown where the connection was lost while committing; StoreBusy where
-    SQLite's one write lock was not to be had in time, or every attempt failed.
+    Raises: CommitUnknown where the connection was lost while committing; StoreBusy where SQLite's one write lock was
+    not to be had in time, or every attempt failed; the refusal that a violated key stands for.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        finished = False
+        finished: list[bool] = []
+        reach(Point.BEFORE_BEGIN)
         try:
-            with transaction.atomic(durable=True):
-                result = operation(*args, **kwargs)
-                finished = True
+            result = once(lambda: _finish(finished))  # noqa: B023
+            reach(Point.AFTER_COMMIT)
             return result
         except GuardFailed:
             continue
@@ -71,6 +89,11 @@ def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
             elif is_locked(error):
                 raise StoreBusy from error
     raise StoreBusy
+
+
+def _finish(finished: list[bool]) -> None:
+    finished.append(True)
+    reach(Point.BEFORE_COMMIT)
 
 
 def connection_lost() -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
@@ -167,6 +168,11 @@ def holder_of(run: Run) -> Holder:
 
 def snapshot(run_id: str, owner: str = "worker-1", **more: Any) -> Snapshot:
     return Snapshot(run_id, owner, more.pop("continuation", None) or continuation(), **more)
+
+
+def at(instant: datetime) -> AbstractContextManager[None]:
+    """Everything inside happens at this instant."""
+    return clock.use_clock(lambda: instant)
 
 
 def now() -> datetime:
