@@ -52,7 +52,9 @@ def _table() -> dict[str, str]:
 
 
 _PASSES_FOR: Final = _table()
-_LOOKALIKE: Final = re.compile(f"[{''.join(_PASSES_FOR)}]")
+# A class is searched letter by letter above U+FFFF, so the mathematical ones go in as one range.
+_BELOW: Final = "".join(letter for letter in _PASSES_FOR if letter <= "\uffff")
+_LOOKALIKE: Final = re.compile(f"[{_BELOW}\U0001d400-\U0001d6a5]")
 _MIMICKED: Final = frozenset(_PASSES_FOR.values())
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 _OTHER: Final = re.compile("[\u0370-\u03ff\u0400-\u052f\u0531-\u0587\u13a0-\u13f5]")

@@ -105,13 +105,14 @@ def codepoint(character: str) -> str:
 def name_of(character: str) -> str:
     """The character's Unicode name, or what it is where it has none."""
     name = unicodedata.name(character, "") or _CONTROL_NAMES.get(character, "")
-    return name or _NAMELESS.get(_kind_of(character), "UNNAMED")
+    kind = _kind_of(character)
+    return name or _NAMELESS.get(kind or OddKind.HIDDEN, "UNASSIGNED")
 
 
 # --- folding -------------------------------------------------------------------------------------
 
 FEWEST_HIDDEN: Final = 20
-_FURTHEST: Final = 32
+MOST_GROWN: Final = 32
 
 
 def fold(text: str, head: int = 120, tail: int = 60) -> Folded | None:
@@ -123,7 +124,7 @@ def fold(text: str, head: int = 120, tail: int = 60) -> Folded | None:
     if len(text) - head - tail < FEWEST_HIDDEN:
         return None
     start, end = head, len(text) - tail
-    for _ in range(_FURTHEST):
+    for _ in range(MOST_GROWN):
         if start < end and _reads_as_one(text, start):
             start += 1
         if start < end and _reads_as_one(text, end):
@@ -136,7 +137,7 @@ def safe_cut(text: str, length: int) -> str:
     if len(text) <= length:
         return text
     end = length
-    while end > max(0, length - _FURTHEST) and _reads_as_one(text, end):
+    while end > max(0, length - MOST_GROWN) and _reads_as_one(text, end):
         end -= 1
     return text[: end or length]
 
@@ -150,12 +151,12 @@ def _reads_as_one(text: str, place: int) -> bool:
         return right == "\n" and left == "\r"
     if _FLAG_LETTER.match(right):
         first = place
-        while first > max(0, place - 2 * _FURTHEST) and _FLAG_LETTER.match(text[first - 1]):
+        while first > max(0, place - 2 * MOST_GROWN) and _FLAG_LETTER.match(text[first - 1]):
             first -= 1
         return (place - first) % 2 == 1
     return (
         unicodedata.category(right) in {"Mn", "Mc", "Me"}
-        or left == "\u200d"
+        or (left == "\u200d" and bool(_PICTURE_LETTER.match(right)))
         or bool(_CONTINUES.match(right))
         or bool(_HANGUL_TAIL.match(right) and _HANGUL.match(left))
         or ("\ud800" <= left <= "\udbff" and "\udc00" <= right <= "\udfff")
@@ -170,26 +171,37 @@ _HANGUL_TAIL: Final = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
 
 # --- finding -------------------------------------------------------------------------------------
 
-_RANGES: Final = {
-    OddKind.CONTROL: "\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f",
+_LOW: Final = {
+    OddKind.CONTROL: "\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\r",
     OddKind.LINE: "\u2028\u2029",
     OddKind.BIDI: "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069",
     OddKind.HIDDEN: (
         "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800"
-        "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-        "\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
+        "\u3164\ufeff\uffa0\ufff0-\ufffb"
     ),
-    OddKind.VARIATION: "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef",
-    OddKind.TAG: "\U000e0000-\U000e007f",
-    OddKind.NONCHARACTER: "\ufdd0-\ufdef"
-    + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)),
-    OddKind.PRIVATE: "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd",
+    OddKind.VARIATION: "\u180b-\u180d\u180f\ufe00-\ufe0f",
+    OddKind.TAG: "",
+    OddKind.NONCHARACTER: "\ufdd0-\ufdef\ufffe\uffff",
+    OddKind.PRIVATE: "\ue000-\uf8ff",
     OddKind.HALF_PAIR: "\ud800-\udfff",
 }
-_CLASSES: Final = {kind: re.compile(f"[{ranges}]") for kind, ranges in _RANGES.items()}
+_HIGH: Final = {
+    OddKind.HIDDEN: ("\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"),
+    OddKind.VARIATION: "\U000e0100-\U000e01ef",
+    OddKind.TAG: "\U000e0000-\U000e007f",
+    OddKind.NONCHARACTER: "".join(
+        chr(plane + last) for plane in range(0x10000, 0x110000, 0x10000) for last in (0xFFFE, 0xFFFF)
+    ),
+    OddKind.PRIVATE: "\U000f0000-\U000ffffd\U00100000-\U0010fffd",
+}
+_CLASSES: Final = {kind: re.compile(f"[{_LOW[kind]}{_HIGH.get(kind, '')}]") for kind in _LOW}
+# What calls for a closer look. Above U+FFFF a class is searched range by range, so that those are
+# few and wide here; what they hold too much of turns out to have no kind.
+_SUSPECT: Final = re.compile(
+    f"[{''.join(_LOW.values())}\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U0001fffe-\U0001ffff\U0002fffe-\U0010ffff]"
+)
 # A carriage return is a line end in front of a line feed, and a trick elsewhere.
 _ASCII_SUSPECT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
-_SUSPECT: Final = re.compile(f"[{''.join(_RANGES.values())}\r]")
 
 _PICTURE: Final = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
@@ -200,6 +212,7 @@ _PICTURE_AS_SHOWN: Final = f"{_PICTURE}(?:[\ufe0e\ufe0f]|[\U0001f3fb-\U0001f3ff]
 _TAG_FLAG: Final = "\U0001f3f4\U000e0067\U000e0062(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(letter)) for letter in region) for region in ("eng", "sct", "wls"))
 )
+_PICTURE_LETTER: Final = re.compile(_PICTURE)
 _EMOJI: Final = re.compile(f"{_TAG_FLAG}|[0-9#*]\ufe0f\u20e3|{_PICTURE_AS_SHOWN}(?:\u200d{_PICTURE_AS_SHOWN})*+")
 _PART_OF_EMOJI: Final = re.compile("[\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]")
 
@@ -228,14 +241,13 @@ def _suspects(text: str) -> Iterator[_Hit]:
         if sequence is not None and sequence.start() <= index:
             continue
         kind = _kind_of(match[0])
-        if not _belongs(text, index, kind):
+        if kind is not None and not _belongs(text, index, kind):
             yield index, kind, ""
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(character: str) -> OddKind:
-    kinds = (kind for kind, ranges in _CLASSES.items() if ranges.match(character))
-    return next(kinds, OddKind.CONTROL)
+def _kind_of(character: str) -> OddKind | None:
+    return next((kind for kind, ranges in _CLASSES.items() if ranges.match(character)), None)
 
 
 # --- where odd characters belong -----------------------------------------------------------------
