@@ -85,7 +85,8 @@ def claim_continuation(scope: Scope, run_id: str, take: LeaseTake, first: Snapsh
     columns, taken = guards.lease_columns(row, take, now)
     if not allows(Action.CLAIM_CONTINUATION, RunState(row.state)):
         raise InvalidState(row.state)
-    if row.closed_at is not None:
+    # The receipt itself is asked: an imported run may have one without the run's own mark of it.
+    if sql.fetch_one("SELECT 1 FROM resume_closure WHERE run_id = %s LIMIT 1", (row.id,)) is not None:
         raise InvalidState(row.state, "The run was closed with proof; nothing continues it.")
     assert taken is not None
     changes = {"state": RunState.RUNNING.value, "completed_at": None, "finish_sha256": None, **columns}

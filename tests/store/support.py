@@ -1,0 +1,473 @@
+"""What the suite of the store stands on: runs in every situation, and proof that nothing was written.
+
+Situations that the product makes are made through it, at an earlier hour where they need a past; the ones that only
+an import can leave behind are made by raw SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from suspensions.domain import ids
+from suspensions.domain.clock import use_clock
+from suspensions.domain.errors import CortexError
+from suspensions.domain.scopes import Scope
+from suspensions.domain.states import RunState
+from suspensions.domain.values import (
+    Actor,
+    Admission,
+    ClaimVersion,
+    Closure,
+    ClosureRequest,
+    Holder,
+    LeaseTake,
+    PendingCall,
+    Reason,
+    Run,
+    Start,
+    Suspension,
+)
+from suspensions.operations import resumes, runs
+from suspensions.operations.transactions import in_transaction
+from suspensions.store import closures, leases, run_rows, suspensions
+from tests.store.support2 import execute, one_row, rows
+from tests.support import builders
+
+ACTOR = Actor("p-store", "token:test")
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+TICK = timedelta(microseconds=1)
+"""The smallest step of time that the store knows."""
+
+
+# -- time --------------------------------------------------------------------------------------------
+
+
+def this_moment() -> datetime:
+    """The present, for tests that stop the clock at it."""
+    return datetime.now(UTC)
+
+
+@contextmanager
+def at(instant: datetime) -> Iterator[datetime]:
+    """Let the application's clock stand at an instant."""
+    with use_clock(lambda: instant):
+        yield instant
+
+
+# -- nothing was written -----------------------------------------------------------------------------
+
+# Each table with the words that find the rows of a tree of scopes in it, by its topmost scope.
+_RUNS = "run_id IN (SELECT id FROM run WHERE scope_1 = %s)"
+_OF_A_TREE = {
+    "run": "scope_1 = %s",
+    "run_content": _RUNS,
+    "run_result": _RUNS,
+    "progress": _RUNS,
+    "suspension": "scope_1 = %s",
+    "suspension_continuation": "suspension_id IN (SELECT id FROM suspension WHERE scope_1 = %s)",
+    "resume_admission": "scope_1 = %s",
+    "resume_start_or_expiry": "scope_1 = %s",
+    "resume_closure": "scope_1 = %s",
+    "interaction": "scope_1 = %s",
+    "event": "scope_1 = %s",
+}
+
+
+def everything(*scopes: Scope) -> dict[str, Any]:
+    """Every row in the trees of the scopes, and how many rows each table has in all."""
+    found: dict[str, Any] = {}
+    for table, words in _OF_A_TREE.items():
+        trees = sorted({scope.prefixes[0] for scope in scopes})
+        of_trees = [row for tree in trees for row in rows(f"SELECT * FROM {table} WHERE {words}", [tree])]
+        found[table] = sorted(repr({name: _plain(value) for name, value in row.items()}) for row in of_trees)
+        found[f"count of {table}"] = rows(f"SELECT count(*) AS n FROM {table}")[0]["n"]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+@contextmanager
+def unchanged(*scopes: Scope) -> Iterator[None]:
+    """Fail where the block writes anything at all."""
+    before = everything(*scopes)
+    yield
+    assert everything(*scopes) == before
+
+
+@contextmanager
+def refused(error: type[CortexError], *scopes: Scope) -> Iterator[pytest.ExceptionInfo[Any]]:
+    """Fail unless the block is refused with exactly this class, and nothing was written."""
+    with unchanged(*scopes), pytest.raises(error) as caught:
+        yield caught
+    assert type(caught.value) is error
+
+
+# -- statements --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """The statements that the block sends to the database, BEGIN and COMMIT among them."""
+    sent: list[str] = []
+    connection.ensure_connection()
+    with CaptureQueriesContext(connection) as captured:
+        yield sent
+    sent.extend(query["sql"] for query in captured.captured_queries)
+
+
+# -- the store, for any reason -----------------------------------------------------------------------
+
+
+def claim(scope: Scope, run_id: str, **more: Any) -> Suspension:
+    """The store's own claim, which asks of no reason: as cancel, the sweep and the resumes use it."""
+    claimed, _ = in_transaction(suspensions.claim, scope, run_id, ACTOR, **more)
+    return claimed
+
+
+def read_run(scope: Scope, run_id: str) -> Run:
+    """The run as it stands at its exact scope."""
+    return run_rows.to_run(in_transaction(run_rows.require_run, run_id, scope))
+
+
+def live_of(run_id: str) -> list[str]:
+    """The ids of a run's live pauses."""
+    found = rows("SELECT id FROM suspension WHERE run_id = %s AND retired_at IS NULL ORDER BY id", [run_id])
+    return [row["id"] for row in found]
+
+
+def holder_or_nobody(run: Run) -> Holder | None:
+    return None if run.lease is None else builders.holder_of(run)
+
+
+# -- runs in every situation -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run in some situation, with what a test needs to act on it."""
+
+    scope: Scope
+    run_id: str
+    holder: Holder | None = None
+    """Who holds the run, or held it last."""
+    pause: Suspension | None = None
+    """The run's latest pause, as it was made."""
+    admission: Admission | None = None
+    start: Start | None = None
+    closure: Closure | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands now."""
+        return read_run(self.scope, self.run_id)
+
+    @property
+    def version(self) -> ClaimVersion:
+        """The pin of the latest pause; where there never was one, of one that nobody made."""
+        if self.pause is None:
+            return ClaimVersion(self.run_id, ids.new_id(ids.SUSPENSION), self.run.revision)
+        return builders.version_of(self.pause)
+
+
+def _of(run: Run, **more: Any) -> Made:
+    return Made(run.scope, run.id, **more)
+
+
+def running(scope: Scope) -> Made:
+    return _of(builders.make_run(scope))
+
+
+def leased(scope: Scope) -> Made:
+    run = builders.make_run(scope, lease=builders.take())
+    return _of(run, holder=builders.holder_of(run))
+
+
+def lapsed(scope: Scope) -> Made:
+    """Running under a lease whose end has passed; nobody took over."""
+    with at(this_moment() - HOUR):
+        return leased(scope)
+
+
+def released(scope: Scope) -> Made:
+    """Running, leased before, and given up."""
+    made = leased(scope)
+    assert made.holder is not None
+    in_transaction(leases.release_lease, scope, made.run_id, made.holder, ACTOR)
+    return made
+
+
+def paused(scope: Scope, reason: Reason = Reason.APPROVAL, **more: Any) -> Made:
+    pause = builders.make_pause(scope, reason, **more)
+    return Made(scope, pause.run_id, pause=pause)
+
+
+def paused_past_its_deadline(scope: Scope) -> Made:
+    return paused(scope, expires_at=this_moment() - MINUTE)
+
+
+def claimed(scope: Scope) -> Made:
+    """Running again after a plain claim; the pause stays live."""
+    made = paused(scope)
+    claim(scope, made.run_id)
+    return made
+
+
+def admitted(scope: Scope) -> Made:
+    made = paused(scope)
+    assert made.pause is not None
+    return replace(made, admission=builders.admit(made.pause))
+
+
+def admitted_under_a_lease(scope: Scope) -> Made:
+    """An agent_reply pause whose admitter holds the run."""
+    made = paused(scope, Reason.AGENT_REPLY)
+    assert made.pause is not None
+    admission = builders.admit(made.pause, lease=builders.take("bus-1"))
+    return replace(made, admission=admission, holder=Holder("bus-1", 1))
+
+
+def overdue(scope: Scope) -> Made:
+    """Admitted in time, and never started although the time to start has passed."""
+    now = this_moment()
+    with at(now - 2 * HOUR):
+        made = paused(scope, expires_at=now - HOUR)
+        assert made.pause is not None
+        return replace(made, admission=builders.admit(made.pause))
+
+
+def started(scope: Scope) -> Made:
+    """Started without a lease, an hour ago."""
+    with at(this_moment() - HOUR):
+        made = admitted(scope)
+        assert made.admission is not None
+        return replace(made, start=builders.start(made.admission))
+
+
+def started_under_a_lease(scope: Scope) -> Made:
+    made = admitted(scope)
+    assert made.admission is not None
+    start = builders.start(made.admission, lease=builders.take())
+    return replace(made, start=start, holder=Holder("worker-1", 1))
+
+
+def started_and_lapsed(scope: Scope) -> Made:
+    """What an uncertain resume looks like: started, and then nothing more was heard."""
+    with at(this_moment() - HOUR):
+        return started_under_a_lease(scope)
+
+
+def ended(scope: Scope, outcome: RunState) -> Made:
+    """A run that paused and was claimed, and then ended."""
+    made = claimed(scope)
+    runs.finish_run(builders.caller(scope), scope, made.run_id, outcome, output="done")
+    return made
+
+
+def completed(scope: Scope) -> Made:
+    return ended(scope, RunState.COMPLETED)
+
+
+def failed(scope: Scope) -> Made:
+    return ended(scope, RunState.FAILED)
+
+
+def incomplete(scope: Scope) -> Made:
+    return ended(scope, RunState.INCOMPLETE)
+
+
+def cancelled(scope: Scope) -> Made:
+    made = claimed(scope)
+    runs.cancel_run(builders.caller(scope), scope, made.run_id, "not needed any more")
+    return made
+
+
+def cancelled_while_admitted(scope: Scope) -> Made:
+    """An answer was admitted, and the run cancelled before anybody started the resume."""
+    made = admitted(scope)
+    runs.cancel_run(builders.caller(scope), scope, made.run_id, "not needed any more")
+    return made
+
+
+def expired(scope: Scope) -> Made:
+    """Admitted, never started, and expired."""
+    made = overdue(scope)
+    assert made.admission is not None
+    version = made.admission.version
+    resumes.expire_resume(
+        builders.caller(scope), scope, version.run_id, version.suspension_id, made.admission.request_digest
+    )
+    return made
+
+
+def closing(made: Made, **other: Any) -> ClosureRequest:
+    """A request that closes the run's uncertain resume now."""
+    now = this_moment()
+    members: dict[str, Any] = {
+        "schema_version": 1,
+        "scope": made.scope,
+        "version": made.version,
+        "admission_digest": made.admission.request_digest if made.admission else "0" * 64,
+        "start_digest": made.start.digest if made.start else "0" * 64,
+        "run_revision": made.run.revision,
+        "actor": ACTOR.principal,
+        "issuer": "night-watch",
+        "issuer_revision": "3",
+        "proof_ref": ids.new_id(ids.PROOF),
+        "proof_digest": "ab" * 32,
+        "observed_at": now - MINUTE,
+        "expires_at": now + HOUR,
+    }
+    return ClosureRequest(**(members | other))
+
+
+def closed(scope: Scope) -> Made:
+    """An uncertain resume that was closed with proof."""
+    made = started_and_lapsed(scope)
+    return replace(made, closure=in_transaction(closures.close_resume, closing(made), b"proof", ACTOR))
+
+
+# What only an import can leave behind.
+
+
+def created(scope: Scope) -> Made:
+    """An imported run that never ran."""
+    made = running(scope)
+    execute("UPDATE run SET state = 'created', started_at = NULL WHERE id = %s", [made.run_id])
+    return made
+
+
+def paused_without_a_live_pause(scope: Scope) -> Made:
+    made = paused(scope)
+    execute("UPDATE suspension SET retired_at = updated_at WHERE run_id = %s", [made.run_id])
+    return made
+
+
+def closed_without_a_start(scope: Scope) -> Made:
+    """An incomplete run with an admission and a closure of it, which no start explains."""
+    made = admitted(scope)
+    _forget_the_admission(made)
+    execute(
+        "UPDATE run SET state = 'incomplete', revision = revision + 1, completed_at = updated_at WHERE id = %s",
+        [made.run_id],
+    )
+    execute("UPDATE suspension SET retired_at = updated_at WHERE run_id = %s", [made.run_id])
+    import_closure(made)
+    return made
+
+
+def running_though_closed(scope: Scope) -> Made:
+    """The same with a run that runs on, where the time to start has passed as well."""
+    made = overdue(scope)
+    _forget_the_admission(made)
+    import_closure(made)
+    return made
+
+
+def _forget_the_admission(made: Made) -> None:
+    execute(
+        "UPDATE run SET admission_id = NULL, resume = NULL, admitted_at = NULL, start_by = NULL WHERE id = %s",
+        [made.run_id],
+    )
+
+
+def import_closure(made: Made) -> None:
+    """The row of a closure receipt for the run's latest pause, written past the store."""
+    version, now = made.version, this_moment()
+    one, two, three = made.scope.prefixes
+    columns = {
+        "suspension_id": version.suspension_id,
+        "run_id": made.run_id,
+        "scope": made.scope.text,
+        "scope_1": one,
+        "scope_2": two,
+        "scope_3": three,
+        "schema_version": 1,
+        "version_revision": version.run_revision,
+        "admission_digest": "0" * 64,
+        "start_digest": "0" * 64,
+        "request_revision": version.run_revision + 1,
+        "actor": "import",
+        "issuer": "import",
+        "issuer_revision": "1",
+        "proof_ref": ids.new_id(ids.PROOF),
+        "proof_digest": "0" * 64,
+        "proof": b"imported",
+        "observed_at": now,
+        "expires_at": now,
+        "request_digest": "0" * 64,
+        "event_id": ids.new_id(ids.EVENT),
+        "run_revision": version.run_revision + 2,
+        "closed_at": now,
+        "closed_by": '{"principal":"import","via":"system"}',
+        "record_sha256": "0" * 64,
+    }
+    insert("resume_closure", columns)
+
+
+def insert(table: str, columns: dict[str, Any], words: str = "INSERT INTO", rest: str = "") -> None:
+    """One row, past the store."""
+    places = ", ".join(["%s"] * len(columns))
+    execute(f"{words} {table} ({', '.join(columns)}) VALUES ({places}) {rest}", list(columns.values()))
+
+
+Situation = Callable[[Scope], Made]
+
+SITUATIONS: tuple[Situation, ...] = (
+    created,
+    running,
+    leased,
+    lapsed,
+    released,
+    paused,
+    paused_past_its_deadline,
+    paused_without_a_live_pause,
+    claimed,
+    admitted,
+    admitted_under_a_lease,
+    overdue,
+    started,
+    started_under_a_lease,
+    started_and_lapsed,
+    completed,
+    failed,
+    cancelled,
+    incomplete,
+    expired,
+    closed,
+    cancelled_while_admitted,
+    closed_without_a_start,
+    running_though_closed,
+)
+"""Every state of a run, and what else about it decides."""
+
+
+def name_of(situation: Situation) -> str:
+    """For the names of parametrised tests."""
+    return situation.__name__
+
+
+in_every_situation = pytest.mark.parametrize("situation", SITUATIONS, ids=name_of)
+
+
+def take(owner: str = "worker-2", seconds: int = 60) -> LeaseTake:
+    """A lease for somebody else than who holds the run in `SITUATIONS`."""
+    return builders.take(owner, seconds)
+
+
+def call(**more: Any) -> PendingCall:
+    return builders.call(**more)
+
+
+__all__ = ["execute", "one_row", "rows"]
