@@ -119,11 +119,10 @@ def admit_resume(
     the run since, and takes nothing; another request learns whom it lost to. 3. The pinned claim's refusals. 4. Who may
     answer. 5. Run, pause, receipt, event and the first snapshot are written together.
 
-    Raises: RunLeaseLost (half a lease, another's snapshot), ResumeAdmissionConflict, NotSuspended, RunConflict,
+    Raises: ResumeAdmissionConflict, RunLeaseLost (half a lease, another's snapshot), NotSuspended, RunConflict,
     SuspensionExpired, what `answer.check` raises, InputTooLarge, InvalidRequest.
     """
     sql.require_transaction()
-    guards.require_first_matches(first, lease, version.run_id)
     sql.lock_run(version.run_id, scope.text)
     values = sql.fetch_one(_READ, (version.suspension_id, version.suspension_id, version.run_id, scope.text))
     if values is None:
@@ -133,6 +132,7 @@ def admit_resume(
     suspension = suspension_rows.read_row(values[run_rows.WIDTH + WIDTH :])
     if stored is not None:
         return _require_same(stored, scope, version, answer, suspension)
+    guards.require_first_matches(first, lease, version.run_id)
     now = clock.now()
     taking = guards.lease_columns(row, lease, now)
     guards.require_pinned(row, values[-1], version)

@@ -153,16 +153,16 @@ def start_resume(
     closed, moved on. 5. The stored pause is the one that was admitted. 6. Start, lease, event and first snapshot are
     written together; the revision stays, since the admission recorded it.
 
-    Raises: RunLeaseLost, ResumeAdmissionNotFound, ResumeAdmissionConflict, SuspensionExpired, RunConflict,
-    InvalidRequest.
+    Raises: ResumeAdmissionNotFound, ResumeAdmissionConflict, RunLeaseLost (half a lease, another's snapshot),
+    InvalidRequest, SuspensionExpired, RunConflict.
     """
     sql.require_transaction()
-    guards.require_first_matches(first, lease, run_id)
     sql.lock_run(run_id, scope.text)
     resume = _read_resume(scope, run_id, suspension_id)
     _require_digest(resume.admission, request_digest)
     if resume.start is not None:
         return resume.start
+    guards.require_first_matches(first, lease, run_id)
     return _grant(resume, actor, lease, first, request_id=None)
 
 
@@ -379,7 +379,7 @@ def expire_resume_admission(scope: Scope, run_id: str, suspension_id: str, reque
         return resume.expiry
     if resume.start is not None:
         raise ResumeAlreadyStarted
-    if row.state != RunState.RUNNING or row.revision != admission.claimed_revision:
+    if resume.closed or row.state != RunState.RUNNING or row.revision != admission.claimed_revision:
         raise RunConflict(row.state, row.revision)
     now = clock.now()
     if admission.start_by is None or admission.start_by > now:
