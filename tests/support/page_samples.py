@@ -104,45 +104,108 @@ def _min(minutes: float) -> timedelta:
 
 def queue_page() -> c.QueuePage:
     mine = [
-        _row("s3ksv3", [_line("cancel_reservation", "reservation_id=R4TZ8M")],
-             "Basic economy, bought 31 h ago, no insurance. Customer cites illness.",
-             waited=_min(28), left=timedelta(seconds=86)),
-        _row("bnd8dx", [
-                 _line("update_reservation_flights", "reservation_id=HX5M2T|cabin=business|flights=[2]", 2),
-                 _line("send_certificate", "user_id=mаteo_fuentes_4471|amount=250", 1),
-             ], "Connection cancelled by us; customer agreed to Saturday, asks for amends.",
-             waited=_min(11), left=timedelta(seconds=712), situation="Priya Raman is looking", icon="eye"),
-        _row("0q3vm8", [_line("cancel_reservation", f"reservation_id={x}") for x in ("9KD3VA", "P2LX7C", "W8HM4E")],
-             "Same customer, three tickets. Two legs of W8HM4E are already flown.",
-             agent="refund-desk", project="refunds", waited=_min(26), left=_min(34)),
-        _row("zb0cvn", [_line("cancel_reservation", "reservation_id=K7QPL2")],
-             "Business fare, change of plans. Refund to the original card within 7 days.",
-             agent="refund-desk", project="refunds", waited=_min(40), left=_min(52)),
-        _row("w5b0g9", [_line("transfer_to_human_agents", "summary=“Elif Demir asks to change the dates of basic…”")],
-             "Call the customer, then type what was agreed.", waited=_min(19), left=_min(100),
-             situation="Waiting for a result", reason="external_tool"),
-        _row("zg13rb", [_line("book_reservation", "user_id=anouk_visser_3668|origin=OSL|destination=SEA", 8)],
-             "Four passengers, paid with one certificate and one card: 2,184 in all.",
-             agent="group-desk", project="groups", waited=_min(48), left=_min(192)),
-        _row("xx13rb", [_line("send_certificate", "user_id=<img src=x onerror=p()>|amount=40")],
-             "</script>[go](javascript:p()) and a note that goes on and on, " * 4,
-             agent="an-agent-with-a-very-long-name-that-does-not-fit", project="groups", waited=_min(125),
-             left=None, more_calls=36),
+        _row(
+            "s3ksv3",
+            [_line("cancel_reservation", "reservation_id=R4TZ8M")],
+            "Basic economy, bought 31 h ago, no insurance. Customer cites illness.",
+            waited=_min(28),
+            left=timedelta(seconds=86),
+        ),
+        _row(
+            "bnd8dx",
+            [
+                _line("update_reservation_flights", "reservation_id=HX5M2T|cabin=business|flights=[2]", 2),
+                _line("send_certificate", "user_id=m\u0430teo_fuentes_4471|amount=250", 1),
+            ],
+            "Connection cancelled by us; customer agreed to Saturday, asks for amends.",
+            waited=_min(11),
+            left=timedelta(seconds=712),
+            situation="Priya Raman is looking",
+            icon="eye",
+        ),
+        _row(
+            "0q3vm8",
+            [_line("cancel_reservation", f"reservation_id={x}") for x in ("9KD3VA", "P2LX7C", "W8HM4E")],
+            "Same customer, three tickets. Two legs of W8HM4E are already flown.",
+            agent="refund-desk",
+            project="refunds",
+            waited=_min(26),
+            left=_min(34),
+        ),
+        _row(
+            "zb0cvn",
+            [_line("cancel_reservation", "reservation_id=K7QPL2")],
+            "Business fare, change of plans. Refund to the original card within 7 days.",
+            agent="refund-desk",
+            project="refunds",
+            waited=_min(40),
+            left=_min(52),
+        ),
+        _row(
+            "w5b0g9",
+            [_line("transfer_to_human_agents", "summary=“Elif Demir asks to change the dates of basic…”")],
+            "Call the customer, then type what was agreed.",
+            waited=_min(19),
+            left=_min(100),
+            situation="Waiting for a result",
+            reason="external_tool",
+        ),
+        _row(
+            "zg13rb",
+            [_line("book_reservation", "user_id=anouk_visser_3668|origin=OSL|destination=SEA", 8)],
+            "Four passengers, paid with one certificate and one card: 2,184 in all.",
+            agent="group-desk",
+            project="groups",
+            waited=_min(48),
+            left=_min(192),
+        ),
+        _row(
+            "xx13rb",
+            [_line("send_certificate", "user_id=<img src=x onerror=p()>|amount=40")],
+            "</script>[go](javascript:p()) and a note that goes on and on, " * 4,
+            agent="an-agent-with-a-very-long-name-that-does-not-fit",
+            project="groups",
+            waited=_min(125),
+            left=None,
+            more_calls=36,
+        ),
     ]
     others = [
-        _row("arpbbv", [_line("ask_agent", "agent=loyalty-desk|question=“Tier and lounge rights of ravi_pillai_9847?”")],
-             "Only the peer can answer; a person answering would forge its message.", agent="disruption-care",
-             project="disruption", waited=_min(4), left=_min(26), situation="Waiting for loyalty-desk",
-             reason="agent_reply", decidable=False),
-        _row("wrsrvh", [_line("update_reservation_passengers", "reservation_id=3RK2T9|passengers=[2]")],
-             "Passport name differs from the booking by one letter.", waited=_min(14), left=_min(46),
-             situation="Not you: your token made this pause", icon="ban", decidable=False),
+        _row(
+            "arpbbv",
+            [_line("ask_agent", "agent=loyalty-desk|question=“Tier and lounge rights of ravi_pillai_9847?”")],
+            "Only the peer can answer; a person answering would forge its message.",
+            agent="disruption-care",
+            project="disruption",
+            waited=_min(4),
+            left=_min(26),
+            situation="Waiting for loyalty-desk",
+            reason="agent_reply",
+            decidable=False,
+        ),
+        _row(
+            "wrsrvh",
+            [_line("update_reservation_passengers", "reservation_id=3RK2T9|passengers=[2]")],
+            "Passport name differs from the booking by one letter.",
+            waited=_min(14),
+            left=_min(46),
+            situation="Not you: your token made this pause",
+            icon="ban",
+            decidable=False,
+        ),
     ]
     decided = [
-        _row("jdnzvk", [_line("update_reservation_baggages", "reservation_id=YAX4DR|total_baggages=2|nonfree_baggages=0")],
-             "Second bag is free for silver members.", waited=_min(7), left=_min(22),
-             deadline=c.Deadline(ahead(minutes=22), "must start by", "to start"),
-             situation="Approved by Tomasz Zielinski 6 min ago; no worker yet", icon="hourglass", decidable=False),
+        _row(
+            "jdnzvk",
+            [_line("update_reservation_baggages", "reservation_id=YAX4DR|total_baggages=2|nonfree_baggages=0")],
+            "Second bag is free for silver members.",
+            waited=_min(7),
+            left=_min(22),
+            deadline=c.Deadline(ahead(minutes=22), "must start by", "to start"),
+            situation="Approved by Tomasz Zielinski 6 min ago; no worker yet",
+            icon="hourglass",
+            decidable=False,
+        ),
     ]
     return c.QueuePage(
         chrome=chrome(),
@@ -161,7 +224,9 @@ def queue_page() -> c.QueuePage:
                 c.Filter("reason", "Reason", [c.Option("", "any"), c.Option("approval", "approval")]),
                 c.Filter("tool", "Tool", [c.Option("", "any"), c.Option("cancel_reservation", "cancel_reservation")]),
                 c.Filter("agent", "Agent", [c.Option("", "any"), c.Option("care-desk", "care-desk")]),
-                c.Filter("scope", "Scope", [c.Option("", "all"), c.Option("workspace=halden", "workspace=halden", True)]),
+                c.Filter(
+                    "scope", "Scope", [c.Option("", "all"), c.Option("workspace=halden", "workspace=halden", True)]
+                ),
                 c.Filter("age", "Age", [c.Option("", "any"), c.Option("1h", "over 1 h")]),
                 c.Filter("deadline", "Deadline", [c.Option("", "any"), c.Option("15m", "within 15 min")]),
             ],
@@ -178,8 +243,11 @@ def queue_page() -> c.QueuePage:
 
 def queue_empty() -> c.QueuePage:
     page = queue_page()
-    empty = c.Empty("Nothing needs you", "4 pauses wait for others. New ones appear here by themselves.",
-                    c.Link("See all waiting", "/?tab=all"))
+    empty = c.Empty(
+        "Nothing needs you",
+        "4 pauses wait for others. New ones appear here by themselves.",
+        c.Link("See all waiting", "/?tab=all"),
+    )
     return replace(page, groups=[], empty=empty, older_href="", news=replace(page.news, new_count=0))
 
 
@@ -187,16 +255,20 @@ def queue_empty() -> c.QueuePage:
 
 FLIGHTS = (
     '{"reservation_id": "HX5M2T", "cabin": "business", "flights": [{"flight_number": "HAL417", "date": "2026-03-14"}, '
-    '{"flight_number": "HAL022", "date": "2026-03-14"}], "payment_id": "gift_card_8516878", "quote_id": 9007199254740993}'
+    '{"flight_number": "HAL022", "date": "2026-03-14"}], "payment_id": "gift_card_8516878", '
+    '"quote_id": 9007199254740993}'
 )
 EDITED = FLIGHTS.replace("business", "economy").replace("gift_card_8516878", "credit_card_3563913")
 CERTIFICATE = (
-    '{"user_id": "mаteo_fuentes_4471", "amount": 250, "message": "Dear Mateo, we are sorry that your connection from '
-    "Oslo on 11 March was cancelled and that you spent the night at the airport. " + "As you travel with us often, we "
+    '{"user_id": "m\u0430teo_fuentes_4471", "amount": 250, "message": "Dear Mateo, we are sorry that your connection '
+    "from Oslo on 11 March was cancelled and that you spent the night at the airport. " + "As you travel with us often, we "
     "would like to make this right. " * 3 + "The certificate is valid for twelve months and can be used for any Halden "
-    'Air fare.​"}'
+    'Air fare.\u200b"}'
 )
-HOSTILE = '{"<img src=x onerror=p()>": "</script>[go](javascript:p())", "cmd": "rm -rf ~/‮txt.eton​", "a": 1, "a": 1.50, "n": null, "empty": {}, "none": []}'
+HOSTILE = (
+    '{"<img src=x onerror=p()>": "</script>[go](javascript:p())", '
+    '"cmd": "rm -rf ~/\u202etxt.eton\u200b", "a": 1, "a": 1.50, "n": null, "empty": {}, "none": []}'
+)
 
 
 def call(index: int, tool: str, arguments: str, **more: object) -> c.CallView:
@@ -221,11 +293,17 @@ def _conversation() -> c.Conversation:
     said = (
         ("user", "Thanks. One more thing, I fly again from Oslo on the 11th, same booking."),
         ("assistant", "Noted. Have a good trip, Mateo."),
-        ("user", "My connection was cancelled last night and I slept at the gate. I need to be in Seattle by Saturday, "
-                 "and I think you owe me something."),
+        (
+            "user",
+            "My connection was cancelled last night and I slept at the gate. I need to be in Seattle by Saturday, "
+            "and I think you owe me something.",
+        ),
         ("assistant", ""),
         ("tool", '{"reservation_id": "HX5M2T", "user_id": "mateo_fuentes_4471", "cabin": "economy", ' * 40),
-        ("user", "Saturday the 14th is fine, HAL417 and HAL022. Business, if there is a seat. <b>Please hurry</b>. שלום 👩‍👩‍👧"),
+        (
+            "user",
+            "Saturday the 14th is fine, HAL417 and HAL022. Business, if there is one. <b>Please hurry</b>. שלום 👩‍👩‍👧",
+        ),
         ("assistant", "I will move you to Saturday and send you a certificate for the night at the airport."),
     )
     messages = [
@@ -265,7 +343,7 @@ def pause_page(form: c.DecisionForm | None, **more: object) -> c.PausePage:
         since=ago(minutes=12),
         crumbs=[c.Link("Queue", "/"), c.Link("2 of 8", "")],
         form=form,
-        shared_note="Connection OSL–SEA was cancelled by us on 11 March. The customer agreed to Saturday, asked for "
+        shared_note="Connection OSL-SEA was cancelled by us on 11 March. The customer agreed to Saturday, asked for "
         "business if there is a seat, and asked for something in return for the night at the gate.",
         deadline=c.Deadline(ahead(seconds=712)),
         looking=[c.Deciding("Priya Raman", "approver", timedelta(seconds=40))],
@@ -301,19 +379,44 @@ def pause_fresh() -> c.PausePage:
 
 
 def pause_typed() -> c.PausePage:
-    first = call(0, "update_reservation_flights", FLIGHTS, decision="edit", edited=EDITED,
-                 typed_note="Economy only: business on HAL417 is held for crew.", changes=changes(FLIGHTS, EDITED))
-    second = call(1, "send_certificate", CERTIFICATE, decision="deny", typed_note="The user id holds a Cyrillic letter, "
-                  "so it is not the customer’s account. Take the id from the profile and ask again.")
+    first = call(
+        0,
+        "update_reservation_flights",
+        FLIGHTS,
+        decision="edit",
+        edited=EDITED,
+        typed_note="Economy only: business on HAL417 is held for crew.",
+        changes=changes(FLIGHTS, EDITED),
+    )
+    second = call(
+        1,
+        "send_certificate",
+        CERTIFICATE,
+        decision="deny",
+        typed_note="The user id holds a Cyrillic letter, "
+        "so it is not the customer's account. Take the id from the profile and ask again.",
+    )
     return pause_page(_form([first, second]))
 
 
 def pause_faults() -> c.PausePage:
-    first = call(0, "update_reservation_flights", FLIGHTS, decision="edit", edited='{"cabin": economy}',
-                 arguments_fault="Not JSON: at character 11 a value is expected.", note="Per call note <b>bold</b>")
+    first = call(
+        0,
+        "update_reservation_flights",
+        FLIGHTS,
+        decision="edit",
+        edited='{"cabin": economy}',
+        arguments_fault="Not JSON: at character 11 a value is expected.",
+        note="Per call note <b>bold</b>",
+    )
     second = call(1, "rm", HOSTILE, decision_fault="Choose approve, edit or deny.")
-    banner = c.Banner("soon", "The arguments changed since you opened this page.",
-                      "Nothing was admitted. Look at them again, and decide again.", icon="history", alert=True)
+    banner = c.Banner(
+        "soon",
+        "The arguments changed since you opened this page.",
+        "Nothing was admitted. Look at them again, and decide again.",
+        icon="history",
+        alert=True,
+    )
     return pause_page(_form([first, second], banner=banner), shared_note="")
 
 
@@ -323,9 +426,14 @@ def pause_lost() -> c.PausePage:
         call(1, "send_certificate", CERTIFICATE, outcome="denied"),
     ]
     banner = c.Banner(
-        "stop", "Dana Whitlock denied this 40 s ago. Your decision was not taken.", alert=True,
+        "stop",
+        "Dana Whitlock denied this 40 s ago. Your decision was not taken.",
+        alert=True,
         aside="Your note is below and can be copied. It was not sent.",
-        calls=[c.CallOutcome(1, "update_reservation_flights", "denied"), c.CallOutcome(2, "send_certificate", "denied")],
+        calls=[
+            c.CallOutcome(1, "update_reservation_flights", "denied"),
+            c.CallOutcome(2, "send_certificate", "denied"),
+        ],
         links=[c.Link("Open the receipt", "/receipts/x"), c.Link("Next in queue", "/next", primary=True, key="n")],
     )
     standing = c.Standing(banner, calls, NOW, kept=[c.KeptText("Note for call 1", "Economy only: held for crew.")])
@@ -334,34 +442,68 @@ def pause_lost() -> c.PausePage:
 
 def pause_decided() -> c.PausePage:
     calls = [
-        call(0, "update_reservation_flights", FLIGHTS, outcome="approved", changes=changes(FLIGHTS, EDITED),
-             outcome_note="Economy only."),
+        call(
+            0,
+            "update_reservation_flights",
+            FLIGHTS,
+            outcome="approved",
+            changes=changes(FLIGHTS, EDITED),
+            outcome_note="Economy only.",
+        ),
         call(1, "send_certificate", CERTIFICATE, outcome="denied"),
     ]
-    banner = c.Banner("good", "Decided: 1 approved, 1 denied.", "No worker has picked it up yet. Decided at", at=ago(seconds=5))
-    standing = c.Standing(banner, calls, NOW, receipts=[c.ReceiptLink("admission", "/receipts/x")],
-                          next_link=c.Link("Next in queue", "/next"), digest="6ff79f69" * 8)
-    return pause_page(None, standing=standing, deadline=None, looking=[],
-                      start_by=c.Deadline(ahead(minutes=15), "fails", "to start"))
+    banner = c.Banner(
+        "good", "Decided: 1 approved, 1 denied.", "No worker has picked it up yet. Decided at", at=ago(seconds=5)
+    )
+    standing = c.Standing(
+        banner,
+        calls,
+        NOW,
+        receipts=[c.ReceiptLink("admission", "/receipts/x")],
+        next_link=c.Link("Next in queue", "/next"),
+        digest="6ff79f69" * 8,
+    )
+    return pause_page(
+        None, standing=standing, deadline=None, looking=[], start_by=c.Deadline(ahead(minutes=15), "fails", "to start")
+    )
 
 
 def pause_external() -> c.PausePage:
-    form = _form([call(0, "transfer_to_human_agents", '{"summary": "Elif Demir asks to change the dates"}', kind="content",
-                       result_fault="Empty. Type the result, or choose Error and say what went wrong.")], "external_tool",
-                 deadline=None)
+    form = _form(
+        [
+            call(
+                0,
+                "transfer_to_human_agents",
+                '{"summary": "Elif Demir asks to change the dates"}',
+                kind="content",
+                result_fault="Empty. Type the result, or choose Error and say what went wrong.",
+            )
+        ],
+        "external_tool",
+        deadline=None,
+    )
     return pause_page(form, title="care-desk waits for the result of 1 call", deadline=None, looking=[])
 
 
 def pause_peer() -> c.PausePage:
-    banner = c.Banner("info", "Waiting for loyalty-desk to reply.",
-                      "Only the peer agent can answer, through the bus. A person answering would forge its message.", icon="bot")
+    banner = c.Banner(
+        "info",
+        "Waiting for loyalty-desk to reply.",
+        "Only the peer agent can answer, through the bus. A person answering would forge its message.",
+        icon="bot",
+    )
     calls = [call(0, "ask_agent", "Tier of ravi_pillai? {not json")]
-    return pause_page(None, title="disruption-care asks another agent", looking=[], people=[],
-                      read_only=c.ReadOnlyCalls(banner, calls, "agent_reply"))
+    return pause_page(
+        None,
+        title="disruption-care asks another agent",
+        looking=[],
+        people=[],
+        read_only=c.ReadOnlyCalls(banner, calls, "agent_reply"),
+    )
 
 
 def pause_forty() -> c.PausePage:
-    calls = [call(i, "cancel_reservation", '{"reservation_id": "%05d"}' % i) for i in range(40)]
+    calls = [call(i, "cancel_reservation", f'{{"reservation_id": "{i:05}"}}') for i in range(40)]
     return pause_page(_form(calls), title="refund-desk asks to make 40 calls")
 
 
@@ -376,16 +518,48 @@ def _events() -> list[c.LifeEvent]:
 
     return [
         c.LifeEvent(at, "circle-play", "Created, running", "Token care-prod. Lease to osl-1/42.", revision="r1"),
-        c.LifeEvent(later(2.4), "circle-pause", "Paused for approval", "1 call, cancel_reservation.", "soon", "r1 → r2", "gap",
-                    link=c.Link("Open the pause", "/suspensions/x")),
-        c.LifeEvent(later(6.8), "ticket-check", "Approved by Dana Whitlock", "Decided 4 min 25 s after the pause.",
-                    revision="r2 → r3", receipt=c.ReceiptLink("admission", "/receipts/x")),
-        c.LifeEvent(later(6.9), "play", "Started by osl-2/17", "Lease epoch 2.", revision="r3",
-                    receipt=c.ReceiptLink("start", "/receipts/y")),
-        c.LifeEvent(later(24.7), "timer-off", "Lease lapsed", "osl-2/17 did not renew. Nobody held the run for 14 s.",
-                    "stop", "r3", "lost"),
-        c.LifeEvent(later(25), "rotate-cw", "Reclaimed by osl-3/05", "Lease epoch 3. Writes of epoch 2 are refused from here on.",
-                    revision="r3"),
+        c.LifeEvent(
+            later(2.4),
+            "circle-pause",
+            "Paused for approval",
+            "1 call, cancel_reservation.",
+            "soon",
+            "r1 → r2",
+            "gap",
+            link=c.Link("Open the pause", "/suspensions/x"),
+        ),
+        c.LifeEvent(
+            later(6.8),
+            "ticket-check",
+            "Approved by Dana Whitlock",
+            "Decided 4 min 25 s after the pause.",
+            revision="r2 → r3",
+            receipt=c.ReceiptLink("admission", "/receipts/x"),
+        ),
+        c.LifeEvent(
+            later(6.9),
+            "play",
+            "Started by osl-2/17",
+            "Lease epoch 2.",
+            revision="r3",
+            receipt=c.ReceiptLink("start", "/receipts/y"),
+        ),
+        c.LifeEvent(
+            later(24.7),
+            "timer-off",
+            "Lease lapsed",
+            "osl-2/17 did not renew. Nobody held the run for 14 s.",
+            "stop",
+            "r3",
+            "lost",
+        ),
+        c.LifeEvent(
+            later(25),
+            "rotate-cw",
+            "Reclaimed by osl-3/05",
+            "Lease epoch 3. Writes of epoch 2 are refused from here on.",
+            revision="r3",
+        ),
     ]
 
 
@@ -394,9 +568,18 @@ def run_page() -> c.RunPage:
     t = [event.at for event in events]
     drawing = draw(
         "Running, paused for approval, running until now. Three leases; one lapsed for 14 seconds.",
-        [Span("run", t[0], t[1], "running"), Span("pause", t[1], t[2], "paused, approval"), Span("run", t[2], None, "running")],
-        [Span("lease", t[0], t[1], "osl-1/42"), Span("lease", t[3], t[4], "osl-2/17, renewed 2 times"),
-         Span("gap", t[4], t[5]), Span("lease", t[5], NOW, "osl-3/05"), Span("ahead", NOW, ahead(minutes=3))],
+        [
+            Span("run", t[0], t[1], "running"),
+            Span("pause", t[1], t[2], "paused, approval"),
+            Span("run", t[2], None, "running"),
+        ],
+        [
+            Span("lease", t[0], t[1], "osl-1/42"),
+            Span("lease", t[3], t[4], "osl-2/17, renewed 2 times"),
+            Span("gap", t[4], t[5]),
+            Span("lease", t[5], NOW, "osl-3/05"),
+            Span("ahead", NOW, ahead(minutes=3)),
+        ],
         [Mark("Admission", t[2]), Mark("Start", t[3])],
         NOW,
     )
@@ -423,9 +606,11 @@ def run_page() -> c.RunPage:
             c.WorkItem("cancel_reservation", "denied"),
             c.WorkItem("send_certificate", "handed out"),
         ],
-        cancel=c.CancelView("It ends the run as cancelled for good. Calls already handed out are not undone.",
-                            why_not="A worker holds the lease, so only osl-3/05 can end this run now.",
-                            possible_from=ahead(seconds=213)),
+        cancel=c.CancelView(
+            "It ends the run as cancelled for good. Calls already handed out are not undone.",
+            why_not="A worker holds the lease, so only osl-3/05 can end this run now.",
+            possible_from=ahead(seconds=213),
+        ),
     )
 
 
@@ -434,15 +619,32 @@ def run_short() -> c.RunPage:
     start = ago(seconds=30)
     drawing = draw("Running, then failed.", [Span("run", start, ago(seconds=9), "running")], [], [], NOW, ended=True)
     cancel = c.CancelView("It ends the run as cancelled for good.", action="/runs/x/cancel", scope="w=a")
-    return replace(page, state="failed", drawing=drawing, events=page.events[:1], lease=None, progress_at=None, cancel=cancel,
-                   texts=[c.NamedText("Error", fold("deadline passed"), 15)])
+    return replace(
+        page,
+        state="failed",
+        drawing=drawing,
+        events=page.events[:1],
+        lease=None,
+        progress_at=None,
+        cancel=cancel,
+        texts=[c.NamedText("Error", fold("deadline passed"), 15)],
+    )
 
 
 def runs_page() -> c.RunsPage:
     states = ("running", "paused", "completed", "failed", "cancelled", "incomplete", "created")
     rows = [
-        c.RunRow(f"arun_01kkh27v1rfc8vyj6hzmb4qk{i:02}", "/runs/x", "care-desk", state, i + 1, "workspace=halden/project=care",
-                 ago(hours=9 * i), ago(minutes=3 * i), "paused for approval, 1 call" if state == "paused" else "")
+        c.RunRow(
+            f"arun_01kkh27v1rfc8vyj6hzmb4qk{i:02}",
+            "/runs/x",
+            "care-desk",
+            state,
+            i + 1,
+            "workspace=halden/project=care",
+            ago(hours=9 * i),
+            ago(minutes=3 * i),
+            "paused for approval, 1 call" if state == "paused" else "",
+        )
         for i, state in enumerate(states)
     ]
     return c.RunsPage(chrome("Runs"), c.Search("/runs/", label="Search runs"), rows, older_href="/runs/?after=x")
@@ -450,19 +652,36 @@ def runs_page() -> c.RunsPage:
 
 def receipts_page() -> c.ReceiptsPage:
     rows = [
-        c.ReceiptRow(kind, "/receipts/x", ago(hours=i * 7), "Dana Whitlock", "arun_01kkh27v1rfc8vyj6hzmb4qkec",
-                     "sus_01kkh398sjf4ta6reh0vgq2q87", "6ff79f69" * 8, "workspace=halden/project=care", "1 approved, 1 denied")
+        c.ReceiptRow(
+            kind,
+            "/receipts/x",
+            ago(hours=i * 7),
+            "Dana Whitlock",
+            "arun_01kkh27v1rfc8vyj6hzmb4qkec",
+            "sus_01kkh398sjf4ta6reh0vgq2q87",
+            "6ff79f69" * 8,
+            "workspace=halden/project=care",
+            "1 approved, 1 denied",
+        )
         for i, kind in enumerate(("admission", "start", "expiry", "closure"))
     ]
     tabs = [c.Tab("Admissions", "/receipts/", "48", current=True), c.Tab("Starts", "/receipts/?kind=start", "1,000+")]
-    return c.ReceiptsPage(chrome("Receipts"), tabs, c.Search("/receipts/", placeholder="Run, suspension, person or digest"), rows)
+    return c.ReceiptsPage(
+        chrome("Receipts"), tabs, c.Search("/receipts/", placeholder="Run, suspension, person or digest"), rows
+    )
 
 
 def receipt_page(ok: bool | None = True) -> c.ReceiptPage:
     digest = "6ff79f693be5d1daf45cfc3277479f801adb498f39e71f3bf4871b91dfb83cde"
     checks = [
         c.Check("Request digest", True, "equal", digest, digest),
-        c.Check("Input, 99 bytes", bool(ok), "equal" if ok else "differs", "8a0b4395" * 8, "8a0b4395" * 8 if ok else "1e00e624" * 8),
+        c.Check(
+            "Input, 99 bytes",
+            bool(ok),
+            "equal" if ok else "differs",
+            "8a0b4395" * 8,
+            "8a0b4395" * 8 if ok else "1e00e624" * 8,
+        ),
         c.Check("Start names this admission", True, "linked", digest, digest),
     ]
     return c.ReceiptPage(
@@ -513,8 +732,16 @@ def sign_in() -> c.SignInPage:
 
 
 def sign_in_again() -> c.SignInPage:
-    return c.SignInPage(c.Chrome(NOW), "/sign-in/", "/suspensions/x", "ines.baptista", "Name or password is wrong.",
-                        ended=True, ended_at=ago(minutes=2), kept=[c.KeptText("Note", "Economy only.", "call-0-note")])
+    return c.SignInPage(
+        c.Chrome(NOW),
+        "/sign-in/",
+        "/suspensions/x",
+        "ines.baptista",
+        "Name or password is wrong.",
+        ended=True,
+        ended_at=ago(minutes=2),
+        kept=[c.KeptText("Note", "Economy only.", "call-0-note")],
+    )
 
 
 def problem() -> c.ProblemPage:
@@ -522,8 +749,8 @@ def problem() -> c.ProblemPage:
         chrome(""),
         c.Problem(
             "This page was older than your sign-in",
-            "Nothing was decided. You signed in again in another tab, so this form can no longer be trusted. Open the pause "
-            "again and send once more.",
+            "Nothing was decided. You signed in again in another tab, so this form can no longer be trusted. Open the "
+            "pause again and send once more.",
             403,
             "csrf_failed",
             links=[c.Link("Open the pause again", "/suspensions/x", primary=True)],

@@ -1,0 +1,177 @@
+// The decision form while it is filled in: the sentence of what will be sent, the words on the button, the
+// check and the difference of an edit. Without it the form works the same; it only says less beforehand.
+(() => {
+  "use strict";
+
+  const $$ = (root, selector) => [...root.querySelectorAll(selector)];
+  const form = () => document.querySelector("form#decision");
+  const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+
+  const chosen = (call, what) => call.querySelector(`input[name$="-${what}"]:checked`)?.value ?? "";
+  const original = (editor) => document.getElementById(editor.id.replace(/-arguments$/, "-original"))?.value ?? editor.defaultValue;
+
+  // -- the edit: valid or not, and what differs ------------------------------------------------------------
+
+  const line = (text, tone, sign) => {
+    const span = document.createElement("span");
+    if (tone) span.className = tone;
+    if (sign) {
+      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      svg.setAttribute("class", "icon");
+      svg.setAttribute("aria-hidden", "true");
+      const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+      use.setAttribute("href", `#i-${sign}`);
+      svg.append(use);
+      span.append(svg, " ");
+    }
+    span.append(text);
+    return span;
+  };
+
+  const cell = (name, text) => {
+    const element = document.createElement(name);
+    // Hidden and misleading letters are shown by their code points here, too.
+    element.textContent = text.replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+      (letter) => `[U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
+    return element;
+  };
+
+  const draw = (box, changes) => {
+    box.hidden = !changes.length;
+    box.querySelector("ul").replaceChildren(...changes.map((change) => {
+      const item = document.createElement("li");
+      item.append(cell("code", change.pointer || "whole text"), " ",
+        cell("del", change.was ?? "not there"), " ", cell("ins", change.now ?? "removed"));
+      return item;
+    }));
+  };
+
+  // Returns how many values the edit changes, or null where it is not valid.
+  const check = (call) => {
+    const editor = call.querySelector("[data-editor]");
+    if (!editor || chosen(call, "decision") !== "edit") return 0;
+    const note = call.querySelector("[data-check]"), box = call.querySelector("[data-diff]");
+    const { fault, value } = window.cortexJson.read(editor.value);
+    editor.removeAttribute("aria-invalid");
+    // What the server said of the text it got is overtaken by what is said of the text that stands here.
+    call.querySelector("[data-fault]")?.remove();
+    if (fault) {
+      editor.setAttribute("aria-invalid", "true");
+      note.replaceChildren(line(`Not JSON: at character ${fault.at + 1} ${fault.text}.`, "stop", "triangle-alert"));
+      box.hidden = true;
+      return null;
+    }
+    const before = original(editor);
+    const changes = window.cortexJson.changes(before, value)
+      ?? (before === editor.value ? [] : [{ pointer: "", was: before, now: editor.value }]);
+    const same = editor.value === before;
+    note.replaceChildren(
+      line("Valid JSON", "good", "check"),
+      line(`${window.cortexJson.bytes(editor.value).toLocaleString("en")} bytes`),
+      line(same ? "nothing changed yet" : changes.length
+        ? `${plural(changes.length, "value")} changed, the rest is untouched`
+        : "no value changed, only how it is written"));
+    draw(box, changes);
+    return same ? 0 : Math.max(changes.length, 1);
+  };
+
+  // -- the sentence and the button ---------------------------------------------------------------------------
+
+  const answer = (call, kind) => {
+    if (kind !== "approval") {
+      const what = chosen(call, "kind");
+      if (!what) return { text: "is not answered yet" };
+      return what === "error" ? { count: "error", text: "an error" } : { count: "result", text: "a result" };
+    }
+    const what = chosen(call, "decision");
+    if (!what) return { text: "is not decided yet" };
+    if (what === "deny") return { count: "deny", text: "deny" };
+    if (what === "approve") return { count: "approve", text: "approve as asked" };
+    const changed = check(call);
+    if (changed === null) return { text: "the edit is not JSON yet" };
+    return { count: "approve", text: changed ? `approve with ${plural(changed, "change")}` : "approve, nothing edited yet" };
+  };
+
+  const label = (answers, kind) => {
+    const count = (name) => answers.filter((one) => one.count === name).length;
+    const parts = (kind === "approval" ? ["approve", "deny"] : ["result", "error"])
+      .map((name) => [name, count(name)]).filter(([, many]) => many);
+    const words = kind === "approval"
+      ? parts.map(([name, many]) => `${name} ${many}`)
+      : parts.map(([name, many]) => `send ${plural(many, name)}`);
+    const text = words.join(", ");
+    return text.charAt(0).toUpperCase() + text.slice(1);
+  };
+
+  const refresh = () => {
+    const element = form();
+    if (!element) return;
+    const kind = element.dataset.kind, calls = $$(element, "[data-call]");
+    const answers = calls.map((call) => answer(call, kind));
+    const complete = answers.every((one) => one.count);
+    const send = element.querySelector("[data-send]"), words = send.querySelector("[data-label]");
+    words.dataset.plain ??= words.textContent;
+    words.textContent = complete ? label(answers, kind) : words.dataset.plain;
+    // Denying is the safe one: its button is plain. Anything that may run is not.
+    send.classList.toggle("primary", !complete || answers.some((one) => one.count !== "deny"));
+    for (const [index, call] of calls.entries()) {
+      const hint = call.querySelector("[data-note-hint]");
+      if (hint) hint.textContent = answers[index].count === "deny" ? "the agent reads this as the reason" : "optional, kept with the decision";
+    }
+    const sentence = element.querySelector("[data-sentence]");
+    sentence.dataset.plain ??= sentence.textContent;
+    if (!answers.some((one) => one.count)) { sentence.textContent = sentence.dataset.plain; return; }
+    sentence.replaceChildren(...summary(answers).flatMap(([who, text], place) => {
+      const strong = document.createElement("strong");
+      strong.textContent = who;
+      return [place ? " · " : "", strong, ` ${text}`];
+    }), ".");
+  };
+
+  // Up to four calls by name; beyond that, how many of each, so that the dock stays a line.
+  const summary = (answers) => {
+    if (answers.length === 1) return [["This call:", answers[0].text]];
+    if (answers.length <= 4) return answers.map((one, index) => [`Call ${index + 1}`, one.text]);
+    const groups = Map.groupBy ? Map.groupBy(answers, (one) => one.text) : answers.reduce(
+      (map, one) => map.set(one.text, [...(map.get(one.text) ?? []), one]), new Map());
+    return [...groups].map(([text, ones]) => [plural(ones.length, "call"), text]);
+  };
+
+  // -- events ---------------------------------------------------------------------------------------------------
+
+  document.addEventListener("change", (event) => { if (event.target.closest("form#decision")) refresh(); });
+  document.addEventListener("input", (event) => { if (event.target.matches("[data-editor]")) refresh(); });
+  document.addEventListener("htmx:afterSwap", refresh);
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-restore]");
+    if (!button) return;
+    const editor = button.closest("[data-call]").querySelector("[data-editor]");
+    editor.value = original(editor);
+    editor.focus();
+    refresh();
+  });
+
+  // An edit that is no JSON is stopped here, at its field, before it is refused over there.
+  document.addEventListener("submit", (event) => {
+    if (event.target !== form()) return;
+    const wrong = $$(event.target, "[data-call]").find((call) => check(call) === null);
+    if (!wrong) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    wrong.querySelector("[data-editor]").focus();
+  }, true);
+  // What stands now gets the focus, so that a screen reader hears it and the keys go on from there.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.elt?.id === "decision" && event.detail.elt.matches(".standing")) event.detail.elt.focus();
+  });
+
+  // "a" and "d" of the queue open the pause with the choice made for its first call. Nothing is sent.
+  const wish = { "#approve": "approve", "#deny": "deny" }[location.hash];
+  if (wish) {
+    history.replaceState(null, "", location.pathname + location.search);
+    const radio = form()?.querySelector(`input[name="call-0-decision"][value="${wish}"]`);
+    if (radio) { radio.checked = true; radio.focus({ preventScroll: true }); }
+  }
+  refresh();
+})();

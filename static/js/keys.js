@@ -1,0 +1,113 @@
+// Single keys for people who decide all day. Off while a field has the focus, and off for whoever turned
+// them off (WCAG 2.1.4). Every key only does what a link or a control on the page does as well.
+(() => {
+  "use strict";
+
+  const typing = (target) => target.closest?.("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]");
+  const single = document.body.dataset.keys !== "off";
+
+  const rows = () => [...document.querySelectorAll("[data-row]")];
+  const calls = () => [...document.querySelectorAll("#decision [data-call]")];
+  const keymap = () => document.getElementById("keys");
+
+  const here = (items, name) => items.findIndex((item) => item.classList.contains(name));
+
+  const mark = (items, name, index) => {
+    items.forEach((item, place) => {
+      const was = item.classList.contains(name);
+      item.classList.toggle(name, place === index);
+      if (was && place !== index) item.dispatchEvent(new Event("cortex:left"));
+    });
+    const item = items[index];
+    if (!item) return;
+    (item.querySelector(".cover") || item).focus({ preventScroll: true });
+    item.scrollIntoView({ block: "nearest" });
+  };
+
+  const move = (step) => {
+    const list = rows();
+    const [items, name] = list.length ? [list, "row-here"] : [calls(), "call-here"];
+    if (!items.length) return false;
+    const at = here(items, name);
+    mark(items, name, at < 0 ? 0 : Math.min(Math.max(at + step, 0), items.length - 1));
+    return true;
+  };
+
+  const open = (hash) => {
+    const row = rows().find((item) => item.classList.contains("row-here"));
+    const link = row?.querySelector(".cover");
+    if (!link) return false;
+    location.assign(link.href + (hash && "decidable" in row.dataset ? hash : ""));
+    return true;
+  };
+
+  // The call that `j` and `k` stand on; else the first one that has no decision.
+  const current = () => {
+    const items = calls();
+    return items[here(items, "call-here")] || items.find((call) => !call.querySelector("input[name$='-decision']:checked")) || items[0];
+  };
+
+  const choose = (value) => {
+    const radio = current()?.querySelector(`input[name$="-decision"][value="${value}"]`);
+    if (!radio) return false;
+    radio.checked = true;
+    radio.dispatchEvent(new Event("change", { bubbles: true }));
+    const call = radio.closest("[data-call]");
+    mark(calls(), "call-here", calls().indexOf(call));
+    if (value === "edit") call.querySelector("[data-editor]")?.focus();
+    return true;
+  };
+
+  const follow = (selector) => {
+    const link = document.querySelector(selector);
+    link?.click();
+    return Boolean(link);
+  };
+
+  const focus = (selector) => {
+    const field = document.querySelector(selector);
+    field?.focus();
+    field?.select?.();
+    return Boolean(field);
+  };
+
+  const KEYS = {
+    j: () => move(1),
+    k: () => move(-1),
+    a: () => (rows().length ? open("#approve") : choose("approve")),
+    d: () => (rows().length ? open("#deny") : choose("deny")),
+    e: () => choose("edit"),
+    n: () => follow("[data-next]"),
+    ".": () => follow("[data-show-new]"),
+    "/": () => focus("[data-search]"),
+    "?": () => { keymap()?.togglePopover?.(); return true; },
+    // On a focused link or button the browser does what Enter means there.
+    Enter: () => document.activeElement === document.body && open(""),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    const field = typing(event.target);
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      const form = document.querySelector("form#decision");
+      if (form) { event.preventDefault(); form.requestSubmit(form.querySelector("[data-send]")); }
+      return;
+    }
+    if (event.key === "Escape" && field) { field.blur(); return; }
+    if (!single || field || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (Object.hasOwn(KEYS, event.key) && KEYS[event.key]()) event.preventDefault();
+  });
+
+  // Where a pointer or Tab put the focus is where `j` and `k` go on from.
+  document.addEventListener("focusin", (event) => {
+    for (const [items, name] of [[rows(), "row-here"], [calls(), "call-here"]]) {
+      const index = items.findIndex((item) => item.contains(event.target));
+      if (index < 0) continue;
+      items.forEach((item, place) => {
+        const was = item.classList.contains(name);
+        item.classList.toggle(name, place === index);
+        if (was && place !== index) item.dispatchEvent(new Event("cortex:left"));
+      });
+    }
+  });
+})();

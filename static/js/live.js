@@ -1,0 +1,144 @@
+// What keeps a page true while somebody reads it: polls, answers that are not what was expected, the end
+// of a session. It never moves what is being read, and it leaves nothing in the browser's storage.
+(() => {
+  "use strict";
+
+  document.body.classList.add("scripted");
+  const INTERVAL = 5000;
+  let lost = 0;      // since when no answer came
+  let stopped = false;
+
+  // htmx notes the address of the page for its history, which is switched off here.
+  const forget = () => {
+    try { sessionStorage.removeItem("htmx-current-path-for-history"); } catch { /* storage is off */ }
+  };
+  forget();
+
+  const toast = (id, title, text, link) => {
+    const place = document.getElementById("toasts"), pattern = document.getElementById("toast");
+    let box = document.getElementById(id);
+    if (!box) {
+      box = pattern.content.firstElementChild.cloneNode(true);
+      box.id = id;
+      box.querySelector("button").addEventListener("click", () => box.remove());
+      place.append(box);
+    }
+    box.querySelector("strong").textContent = title;
+    box.querySelector("span").textContent = text;
+    const anchor = box.querySelector("a");
+    anchor.hidden = !link;
+    if (link) anchor.href = link;
+  };
+  const untoast = (id) => document.getElementById(id)?.remove();
+
+  const signIn = () => `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`;
+  const isPoll = (event) => Boolean(event.detail.elt?.closest?.("[data-poll]")) && !event.detail.elt.closest("[data-show-new]");
+
+  // -- polls ---------------------------------------------------------------------------------------
+
+  const poll = () => {
+    if (stopped || document.hidden) return;
+    const element = document.querySelector("[data-poll]");
+    if (element && window.htmx) window.htmx.trigger(element, "cortex:poll");
+  };
+  setInterval(poll, INTERVAL);
+  document.addEventListener("visibilitychange", poll);
+
+  // The server is told which rows are in sight, so that it can say which of them have left.
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (!isPoll(event)) return;
+    const shown = [...document.querySelectorAll("#queue-results [data-row]:not(.row-gone)")].map((row) => row.dataset.row);
+    event.detail.parameters.set("shown", shown.join(","));
+  });
+
+  // A row that was decided leaves; one that holds the focus stays, greyed, until the focus has gone.
+  const leave = (row, text) => {
+    if (row.classList.contains("row-gone")) return;
+    row.classList.add("row-gone");
+    row.removeAttribute("data-decidable");
+    const situation = row.querySelector("[data-situation]");
+    if (situation) situation.textContent = text;
+    const list = row.parentElement;
+    const remove = () => {
+      if (row.contains(document.activeElement) || row.classList.contains("row-here")) return;
+      row.remove();
+      if (list && !list.children.length) list.closest(".group")?.remove();
+    };
+    row.addEventListener("focusout", () => setTimeout(remove, 0));
+    row.addEventListener("cortex:left", remove);
+    setTimeout(remove, 4000);
+  };
+
+  document.addEventListener("htmx:afterSwap", (event) => {
+    forget();
+    const news = document.getElementById("queue-news");
+    if (!news) return;
+    for (const gone of news.querySelectorAll("[data-gone]")) {
+      const row = document.getElementById(`row-${gone.dataset.gone}`);
+      if (row) leave(row, gone.textContent);
+      gone.remove();
+    }
+    if (event.detail.target?.id === "queue-results") document.querySelector("#queue-results .cover")?.focus();
+  });
+
+  // -- answers that are not what was asked for -----------------------------------------------------------
+
+  const LOST = "toast-lost", ODD = "toast-odd", ENDED = "toast-ended";
+
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    lost = 0;
+    untoast(LOST);
+    if (event.detail.xhr.status !== 401) return;
+    stopped = true;
+    // A poll must not take the page away from somebody who types; a press may.
+    if (isPoll(event)) {
+      event.preventDefault();
+      toast(ENDED, "Your session ended", "Nothing here is sent or refreshed any more. What you typed stays until you leave this page.", signIn());
+    } else if (!event.detail.xhr.getResponseHeader("HX-Redirect")) {
+      location.assign(signIn());
+    }
+  });
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, target } = event.detail;
+    if (xhr.status < 400) return;
+    if (isPoll(event)) {
+      event.detail.shouldSwap = false;
+      toast(ODD, "The list could not be refreshed", `The server answered ${xhr.status}. Times keep counting; the list may be old.`);
+      return;
+    }
+    // Only a fragment of ours may go into the page: never a proxy's error page, never a login form.
+    const answer = new DOMParser().parseFromString(xhr.responseText, "text/html").body.firstElementChild;
+    if (!answer || !["problem", target?.id].includes(answer.id)) {
+      event.detail.shouldSwap = false;
+      toast(ODD, "The server did not answer as expected", `It answered ${xhr.status}. Whether your press took effect is not known: reload to see what stands. What you typed is still here.`);
+    }
+  });
+
+  const unreachable = (event) => {
+    lost ||= Date.now();
+    const ago = Math.round((Date.now() - lost) / 1000);
+    if (isPoll(event)) {
+      toast(LOST, "No answer from the server, trying again", `${ago ? `For ${ago} s now. ` : ""}Times keep counting; the list may be old.`);
+    } else {
+      toast(ODD, "No answer from the server", "Whether your press took effect is not known. Sending the same again is safe: it is taken once.");
+    }
+  };
+  document.addEventListener("htmx:sendError", unreachable);
+  document.addEventListener("htmx:timeout", unreachable);
+
+  // Coming back by the back button must not show an old state as if it were the present one.
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+  // -- filters: choosing is enough --------------------------------------------------------------------------
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-filter]")) event.target.form.requestSubmit();
+  });
+  // Empty filters do not belong into the address.
+  document.addEventListener("submit", (event) => {
+    if (event.target.id !== "search") return;
+    for (const field of event.target.elements) if (field.name && field.value === "") field.disabled = true;
+    setTimeout(() => { for (const field of event.target.elements) field.disabled = false; }, 0);
+  });
+})();

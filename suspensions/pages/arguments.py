@@ -1,0 +1,165 @@
+"""Makes a call's arguments ready for the page: a flat tree to show, and what about the text misleads.
+
+The reading itself is the domain's; here it only takes the shape that a template can walk without
+recursion, however deep the arguments nest.
+Source: pages.md, "One pause".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from suspensions.domain import arguments as domain
+from suspensions.domain import odd_text
+from suspensions.domain.arguments import ArgumentsWarning, Node, NodeKind, NotJson, WarningKind
+from suspensions.domain.json_as_written import written
+from suspensions.pages.contexts import Change, TextWarning, TreeStep
+from suspensions.pages.folding import VALUE_LIMIT, fold
+
+MAX_STEPS = 1_000
+"""Beyond so many steps the tree stops and points to the verbatim text, so that pages stay light."""
+MAX_ODD_PLACES = 20
+ROOT = "root"
+_INLINE_MEMBERS = 4
+_INLINE_LETTERS = 72
+_NESTED = (NodeKind.OBJECT, NodeKind.ARRAY)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments as steps of a tree; none where the text is no JSON. `cut`: the tree is longer."""
+
+    steps: Sequence[TreeStep]
+    warnings: Sequence[TextWarning]
+    is_json: bool
+    cut: bool = False
+
+
+def read_arguments(text: str) -> Arguments:
+    """The tree of an arguments text and the places in it that do not read the way they look."""
+    tree = domain.parse_arguments(text)
+    if isinstance(tree, NotJson):
+        return Arguments((), _odd_places([("", text)]), is_json=False)
+    flags: dict[str, list[ArgumentsWarning]] = {}
+    for warning in tree.warnings:
+        flags.setdefault(warning.pointer, []).append(warning)
+    steps = list(islice(_walk(tree.root, flags), MAX_STEPS + 1))
+    cut = len(steps) > MAX_STEPS
+    if cut:
+        del steps[MAX_STEPS:]
+        opened = sum((step.kind == "open") - (step.kind == "close") for step in steps)
+        steps.extend(TreeStep(kind="close") for _ in range(opened - 1))
+        steps.append(TreeStep(kind="close", literal=ROOT))
+    places = [(step.pointer, _text(step)) for step in _all(steps)] if not cut else [("", text)]
+    return Arguments(steps, _odd_places(places), is_json=True, cut=cut)
+
+
+def changes(original: str, edited: str) -> list[Change]:
+    """What an edit changed, in the words of the page."""
+    shown = []
+    for change in domain.diff(original, edited):
+        aside = {
+            domain.ChangeKind.ORDER: "order of members",
+            domain.ChangeKind.SPACING: "white space or escapes only",
+        }.get(change.kind, "same value, written differently" if change.same_value else "")
+        shown.append(Change(change.pointer, change.before, change.after, aside))
+    return shown
+
+
+def edited_text(posted: str, original: str) -> str | None:
+    """The edit as it is to be admitted, or None where nothing was edited.
+
+    A browser sends every line end of a text area as CR LF; a text that differs in nothing else is
+    the original, not an edit.
+    """
+    typed = domain.normalise_typed(posted)
+    return None if typed == domain.normalise_typed(original) else typed
+
+
+_Flags = Mapping[str, Sequence[ArgumentsWarning]]
+
+
+def _walk(root: Node, flags: _Flags) -> Iterator[TreeStep]:
+    """The tree in the text's order, with a stack of its own instead of recursion.
+
+    The root has no line of its own, since that would say nothing: its members stand at the margin.
+    """
+    yield TreeStep(kind="open", literal=ROOT)
+    nests = root.kind in _NESTED and root.length > 0
+    stack = [iter(root.children if nests else (root,))]
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+            yield TreeStep(kind="close", literal="" if stack else ROOT)
+            continue
+        inline = _inline(node, flags)
+        if node.kind in _NESTED and node.length > 0 and not inline:
+            yield _step(node, flags, kind="open")
+            stack.append(iter(node.children))
+        else:
+            yield _step(node, flags, inline=inline)
+
+
+def _step(node: Node, flags: _Flags, kind: str = "leaf", inline: Sequence[TreeStep] = ()) -> TreeStep:
+    return TreeStep(
+        kind=kind,
+        key=node.key,
+        index=node.index,
+        value=None if node.kind in _NESTED else fold(written(node.raw)),
+        literal=node.kind.value,
+        size=node.length,
+        pointer=node.pointer,
+        flags=_flags_of(node, flags),
+        inline=inline,
+    )
+
+
+def _inline(node: Node, flags: _Flags) -> tuple[TreeStep, ...]:
+    """The members of a small flat object within a list, so that it stands on one line."""
+    if node.index is None or node.kind is not NodeKind.OBJECT or not 1 <= node.length <= _INLINE_MEMBERS:
+        return ()
+    members = node.children
+    if any(one.kind in _NESTED or one.length > VALUE_LIMIT for one in members):
+        return ()
+    steps = tuple(_step(one, flags) for one in members)
+    letters = sum(len(step.key or "") + (step.value.total if step.value else 0) for step in steps)
+    return () if letters > _INLINE_LETTERS or any(step.flags for step in steps) else steps
+
+
+def _flags_of(node: Node, flags: _Flags) -> tuple[str, ...]:
+    return tuple(
+        _sentence(warning)
+        for warning in flags.get(node.pointer, ())
+        # Two values of one name share a pointer; only the odd number among them is odd.
+        if warning.kind is not WarningKind.NUMBER or node.reads_as
+    )
+
+
+def _sentence(warning: ArgumentsWarning) -> str:
+    text = f"{warning.detail[0].upper()}{warning.detail[1:]}."
+    return f"{text} Cortex keeps every digit." if warning.kind is WarningKind.NUMBER else text
+
+
+def _all(steps: Sequence[TreeStep]) -> Iterator[TreeStep]:
+    for step in steps:
+        yield step
+        yield from step.inline
+
+
+def _text(step: TreeStep) -> str:
+    value = step.value
+    return (step.key or "") + (value.head + value.middle + value.tail if value else "")
+
+
+def _odd_places(places: Sequence[tuple[str, str]]) -> list[TextWarning]:
+    """A line for each place whose text holds odd characters, which are counted and named."""
+    found = [
+        TextWarning(pointer.removeprefix("/"), words) for pointer, text in places if (words := odd_text.warning(text))
+    ]
+    if len(found) > MAX_ODD_PLACES:
+        rest = len(found) - MAX_ODD_PLACES
+        found[MAX_ODD_PLACES:] = [TextWarning("", f"and {rest} more places, marked below")]
+    return found

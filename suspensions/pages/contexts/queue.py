@@ -1,0 +1,95 @@
+"""The queue: rows, groups, and the news that a poll brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from suspensions.pages.contexts.frame import Chrome, Deadline, Empty, Search, Tab
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPart:
+    """One argument in the row's preview, already cut short (``[2]`` for a list of two)."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    tool: str
+    parts: Sequence[PreviewPart] = ()
+    more: int = 0
+    """How many arguments the preview leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One pause in a list. `calls` are the ones shown, `more_calls` says how many are not."""
+
+    id: str
+    href: str
+    calls: Sequence[CallLine]
+    reason: str
+    agent: str
+    run_id: str
+    scope: str
+    since: datetime
+    situation: str
+    note: str = ""
+    more_calls: int = 0
+    situation_icon: str = ""
+    deadline: Deadline | None = None
+    decidable: bool = False
+    """Whether this reader may decide it: the keys ``a`` and ``d`` work on it."""
+    since_word: str = "Waiting"
+
+    @property
+    def call_count(self) -> int:
+        return len(self.calls) + self.more_calls
+
+    @property
+    def levels(self) -> list[str]:
+        """The scope's levels, each on a line of its own."""
+        return self.scope.split("/")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueGroup:
+    key: str
+    title: str
+    count: str
+    rows: Sequence[QueueRow]
+
+
+@dataclass(frozen=True, slots=True)
+class GoneRow:
+    """A row that the reader still sees and that left the list, with what became of it."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNews:
+    """The answer to a poll: how many came, which left. It carries no row, so it can bring none back."""
+
+    poll_href: str
+    show_href: str
+    since: datetime
+    new_count: int = 0
+    gone: Sequence[GoneRow] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePage:
+    chrome: Chrome
+    tabs: Sequence[Tab]
+    search: Search
+    groups: Sequence[QueueGroup]
+    news: QueueNews
+    empty: Empty | None = None
+    older_href: str = ""
+    toast: str = ""

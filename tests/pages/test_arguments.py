@@ -1,0 +1,121 @@
+"""A call's arguments as the page shows them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suspensions.pages.arguments import MAX_STEPS, changes, edited_text, read_arguments
+from suspensions.pages.contexts import Folded, TreeStep
+from suspensions.pages.folding import fold
+
+
+def shown(steps: list[TreeStep]) -> list[str]:
+    lines = []
+    for step in steps:
+        if step.kind == "leaf":
+            inline = [f"{part.key}={part.value.head}" for part in step.inline if part.value]
+            lines.append(f"{step.key or step.index}={step.value.head if step.value else ' '.join(inline)}")
+    return lines
+
+
+def test_numbers_stand_as_they_were_written_and_members_keep_their_order() -> None:
+    read = read_arguments('{"z": 1.50, "a": 9007199254740993, "n": null, "t": true}')
+    assert shown(list(read.steps)) == ["z=1.50", "a=9007199254740993", "n=null", "t=true"]
+
+
+def test_a_number_that_another_program_would_change_carries_a_flag_that_names_what_it_would_read() -> None:
+    [flag] = next(step for step in read_arguments('{"id": 9007199254740993}').steps if step.key == "id").flags
+    assert "9007199254740992" in flag
+
+
+def test_both_values_of_a_doubled_name_are_shown_and_flagged() -> None:
+    leaves = [step for step in read_arguments('{"a": 1, "a": 2}').steps if step.kind == "leaf"]
+    assert [step.value.head for step in leaves if step.value] == ["1", "2"]
+    assert all(step.flags for step in leaves)
+
+
+def test_a_small_flat_object_in_a_list_stands_on_one_line() -> None:
+    steps = read_arguments('{"flights": [{"number": "HAL417", "date": "2026-03-14"}]}').steps
+    assert shown(list(steps)) == ['0=number="HAL417" date="2026-03-14"']
+
+
+def test_empty_lists_and_objects_are_leaves_that_say_what_they_are() -> None:
+    leaves = [step for step in read_arguments('{"a": {}, "b": []}').steps if step.kind == "leaf"]
+    assert [(step.literal, step.value) for step in leaves] == [("object", None), ("array", None)]
+
+
+def test_a_text_that_is_no_json_has_no_tree() -> None:
+    read = read_arguments("Tier of ravi? {not json")
+    assert not read.is_json
+    assert not read.steps
+
+
+@pytest.mark.parametrize("text", ['"text"', "1", "null", "[]", "{}"])
+def test_a_root_that_is_no_object_has_a_line_of_its_own(text: str) -> None:
+    kinds = [step.kind for step in read_arguments(text).steps]
+    assert kinds == ["open", "leaf", "close"]
+
+
+def test_hidden_and_misleading_characters_are_counted_by_place() -> None:
+    warnings = read_arguments(json.dumps({"user": "m\u0430teo", "cmd": "a\u202eb\u200b"}, ensure_ascii=False)).warnings
+    assert [warning.path for warning in warnings] == ["user", "cmd"]
+    assert "U+0430" in warnings[0].text
+    assert "U+202E" in warnings[1].text
+    assert "U+200B" in warnings[1].text
+
+
+def test_a_tree_of_many_values_stops_and_says_so() -> None:
+    read = read_arguments(json.dumps([[index] for index in range(5000)]))
+    assert read.cut
+    assert len(read.steps) <= MAX_STEPS + 64
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=30,
+)
+
+
+@given(json_values)
+def test_everything_that_is_opened_is_closed(value: object) -> None:
+    depth = 0
+    for step in read_arguments(json.dumps(value)).steps:
+        depth += (step.kind == "open") - (step.kind == "close")
+        assert depth >= 0
+    assert depth == 0
+
+
+def test_nesting_beyond_any_recursion_limit_is_shown() -> None:
+    assert read_arguments("[" * 3000 + "]" * 3000).is_json
+
+
+def test_a_long_text_keeps_its_end_in_sight() -> None:
+    text = "select 1 /*" + "x" * 9_900 + "*/; drop table t"
+    folded = fold(text)
+    assert folded.tail.endswith("drop table t")
+    assert folded.head.startswith("select 1")
+    assert folded.head + folded.middle + folded.tail == text
+    assert folded.total == len(text)
+
+
+def test_a_short_text_is_not_folded() -> None:
+    assert fold("short") == Folded("short")
+
+
+def test_line_ends_that_a_browser_changed_are_no_edit() -> None:
+    assert edited_text('{\r\n "a": 1}', '{\n "a": 1}') is None
+    assert edited_text('{\r\n "a": 1}', '{\r "a": 1}') is None
+    assert edited_text('{\r\n "a": 2}', '{\n "a": 1}') == '{\n "a": 2}'
+
+
+def test_changes_name_the_value_before_and_after() -> None:
+    [change] = changes('{"cabin": "business", "n": 1.50}', '{"cabin": "economy", "n": 1.50}')
+    assert (change.pointer, change.was, change.now) == ("/cabin", '"business"', '"economy"')
+
+
+def test_a_change_of_spacing_alone_says_that_it_is_one() -> None:
+    [change] = changes('{"a":1}', '{"a": 1}')
+    assert change.aside == "white space or escapes only"
