@@ -422,6 +422,7 @@ _SHARED_PROCESSORS: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 
+# Both renderers would print the local variables of every frame by default: payloads and tokens.
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -432,11 +433,17 @@ LOGGING: dict[str, Any] = {
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 *(
                     [
-                        structlog.processors.dict_tracebacks,
+                        structlog.processors.ExceptionRenderer(
+                            structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+                        ),
                         structlog.processors.JSONRenderer(ensure_ascii=False),
                     ]
                     if LOG_FORMAT == "json"
-                    else [structlog.dev.ConsoleRenderer(colors=False)]
+                    else [
+                        structlog.dev.ConsoleRenderer(
+                            colors=False, exception_formatter=structlog.dev.plain_traceback
+                        )
+                    ]
                 ),
             ],
             "foreign_pre_chain": _SHARED_PROCESSORS,
