@@ -41,7 +41,7 @@ SHOWN = len(OPENING) + 6
 
 _TOKEN = re.compile(rf"{OPENING}[A-Za-z0-9_-]{{43}}", re.ASCII)
 
-log = structlog.stdlib.get_logger("cortex.access")
+log = structlog.stdlib.get_logger("cortex.people")
 
 
 # -- who is calling ----------------------------------------------------------------------------------

@@ -175,9 +175,17 @@ def cancel_run(scope: Scope, run_id: str, reason: str, holder: Holder | None, ac
         _claim_to_end(row, actor, now)
     else:
         _require_free(row, holder, now)
+    return cancel_claimed_run(row, reason, actor, now)
+
+
+def cancel_claimed_run(row: RunRow, reason: str, actor: Actor, now: datetime) -> Run:
+    """End a run as cancelled that nobody else holds; `cancel_run` and the sweep have made sure of it."""
     told = Told(EventType.RUN_CANCELLED, {"reason": reason})
-    _end(row, RunState.CANCELLED, "", reason, content, told, actor, now)
+    _end(row, RunState.CANCELLED, "", reason, finish_sha256("cancel", reason), told, actor, now)
     return to_run(row, fresh=True)
+
+
+DEADLINE_PASSED = "The pause's deadline passed and nobody had answered it. Nothing was run."
 
 
 def fail_expired_run(row: RunRow, reason: str, actor: Actor, now: datetime) -> Run:

@@ -1,7 +1,7 @@
 """Who is calling: by session and by token, read anew each time."""
 
 import secrets
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -40,7 +40,7 @@ def token(service: str) -> str:
     return access.issue_token(service, "worker", None, SYSTEM)
 
 
-def at(moment: datetime) -> clock.use_clock:  # type: ignore[valid-type]
+def at(moment: datetime) -> AbstractContextManager[None]:
     return clock.use_clock(lambda: moment)
 
 
