@@ -52,7 +52,7 @@ class Unreadable(Exception):
         self.offset = offset
 
 
-class _Numbers(dict[str, Number]):
+class Numbers(dict[str, Number]):
     """Numbers by lexeme, so that a million equal ones are one object."""
 
     def __missing__(self, lexeme: str) -> Number:
@@ -75,7 +75,7 @@ class Reading:
         shallow, deep = _without_deep(text)
         self._next_deep = iter(deep)
         self.misleads = bool(deep) or "\\ud" in shallow or "\\uD" in shallow
-        numbers = self.lexemes = _Numbers()
+        numbers = self.lexemes = Numbers()
         decoder = json.JSONDecoder(
             object_pairs_hook=self._members,
             parse_int=numbers.__getitem__,

@@ -30,17 +30,11 @@ from suspensions.domain.errors import MalformedJson
 from suspensions.domain.json_as_written import reads_as, written
 
 LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8)
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
 )
 VALUES = st.recursive(
     LEAVES,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
 
@@ -156,9 +150,7 @@ def test_a_name_that_stands_twice_keeps_both_values() -> None:
 
 
 def test_duplicates_are_found_at_any_depth_and_through_escapes() -> None:
-    assert warnings_of(r'{"a":[{"b":1,"\u0062":2,"b":3}],"c":1}') == [
-        (WarningKind.DUPLICATE, "/a/0/b")
-    ]
+    assert warnings_of(r'{"a":[{"b":1,"\u0062":2,"b":3}],"c":1}') == [(WarningKind.DUPLICATE, "/a/0/b")]
 
 
 @pytest.mark.parametrize(
@@ -278,9 +270,7 @@ def test_eight_mib_are_read_in_linear_time(text: str) -> None:
 # --- edits ---------------------------------------------------------------------------------------
 
 CHANGED, ADDED, REMOVED = ChangeKind.CHANGED, ChangeKind.ADDED, ChangeKind.REMOVED
-ORIGINAL = (
-    '{"count":5,"id":7300000000000000019,"dry":false,"note":null,"tags":["a",["b"]],"price":1.50}'
-)
+ORIGINAL = '{"count":5,"id":7300000000000000019,"dry":false,"note":null,"tags":["a",["b"]],"price":1.50}'
 
 
 def test_editing_one_field_changes_that_field_alone() -> None:
@@ -346,9 +336,7 @@ def test_order_and_spacing_are_told_only_where_nothing_else_changed(
     ("1.50", "1.5", True), ("100", "1e2", True), ("-0", "0", True), ("1e400", "10e399", True),
     ("1e99999999999999999999", "1e99999999999999999998", False), ("1", "1.0000001", False),
 ])  # fmt: skip
-def test_a_number_written_otherwise_is_marked_as_one_value(
-    one: str, other: str, same: bool
-) -> None:
+def test_a_number_written_otherwise_is_marked_as_one_value(one: str, other: str, same: bool) -> None:
     assert diff(one, other) == (Change(CHANGED, "", one, other, same_value=same),)
 
 
@@ -364,18 +352,14 @@ def test_deep_values_are_compared_as_written() -> None:
 
 
 @given(VALUES, VALUES)
-def test_a_diff_is_empty_of_values_exactly_where_the_values_are_equal(
-    one: object, other: object
-) -> None:
+def test_a_diff_is_empty_of_values_exactly_where_the_values_are_equal(one: object, other: object) -> None:
     texts = [json.dumps(value, sort_keys=True) for value in (one, other)]
     real = [c for c in diff(*texts) if c.kind in (CHANGED, ADDED, REMOVED)]
     assert (not real) == (texts[0] == texts[1])
 
 
 @given(st.dictionaries(st.text(max_size=3), LEAVES), st.dictionaries(st.text(max_size=3), LEAVES))
-def test_a_diff_of_two_objects_turns_one_into_the_other(
-    one: dict[str, object], other: dict[str, object]
-) -> None:
+def test_a_diff_of_two_objects_turns_one_into_the_other(one: dict[str, object], other: dict[str, object]) -> None:
     patched = {name: json.dumps(value) for name, value in one.items()}
     for change in diff(json.dumps(one), json.dumps(other)):
         if change.kind is ChangeKind.ORDER:
@@ -385,9 +369,7 @@ def test_a_diff_of_two_objects_turns_one_into_the_other(
             del patched[name]
         else:
             patched[name] = change.after
-    assert {name: json.loads(value) for name, value in patched.items()} == json.loads(
-        json.dumps(other)
-    )
+    assert {name: json.loads(value) for name, value in patched.items()} == json.loads(json.dumps(other))
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "0", "false", '""', "null", ORIGINAL])
