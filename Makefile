@@ -28,10 +28,9 @@ test-fast: setup ## the suite on SQLite, without the browser
 lint: setup ## every linter, and nothing that changes a file
 	@.ci/lint
 
-fmt: setup ## put code and templates into shape
+fmt: setup ## put the code into shape
 	@.venv/bin/ruff check --quiet --fix-only .
 	@.venv/bin/ruff format --quiet .
-	@.venv/bin/djlint --quiet --reformat templates || true
 
 bench: setup ## measure the hot writes and the lists against plain SQL
 	@$(python) -m tests.benchmarks

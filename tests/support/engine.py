@@ -95,16 +95,27 @@ def reset_database() -> None:
         _empty_postgresql(tables)
 
 
+_REENABLE = {"O": "ENABLE", "A": "ENABLE ALWAYS", "R": "ENABLE REPLICA", "D": "DISABLE"}
+
+
 def _empty_postgresql(tables: list[str]) -> None:
     quote = connection.ops.quote_name
     with connection.cursor() as cursor:
         # One transaction: a failure in between must not leave the triggers off.
         cursor.execute("BEGIN")
         try:
-            # Ordinary triggers and foreign keys do not fire for a replica.
-            cursor.execute("SET LOCAL session_replication_role = replica")
-            for table in tables:
-                cursor.execute(f"DELETE FROM {quote(table)}")
+            cursor.execute(
+                "SELECT tgrelid::regclass::text, tgname, tgenabled::text FROM pg_trigger "
+                "WHERE NOT tgisinternal AND tgrelid::regclass::text = ANY(%s)",
+                [tables],
+            )
+            triggers = cursor.fetchall()
+            for table, name, _ in triggers:
+                cursor.execute(f"ALTER TABLE {quote(table)} DISABLE TRIGGER {quote(name)}")
+            cursor.execute(f"TRUNCATE {', '.join(map(quote, tables))}")
+            for table, name, state in triggers:
+                as_before = f"{_REENABLE[state]} TRIGGER {quote(name)}"
+                cursor.execute(f"ALTER TABLE {quote(table)} {as_before}")
         except BaseException:
             cursor.execute("ROLLBACK")
             raise
