@@ -440,9 +440,7 @@ LOGGING: dict[str, Any] = {
                     ]
                     if LOG_FORMAT == "json"
                     else [
-                        structlog.dev.ConsoleRenderer(
-                            colors=False, exception_formatter=structlog.dev.plain_traceback
-                        )
+                        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
                     ]
                 ),
             ],

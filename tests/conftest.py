@@ -13,9 +13,7 @@ from tests.support.engine import own_database, worker_name
 
 def pytest_configure() -> None:
     """Serve plain static addresses in-process: no test of a page waits for collectstatic."""
-    settings.STORAGES["staticfiles"] = {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-    }
+    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
 
 

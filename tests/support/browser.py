@@ -58,6 +58,4 @@ def _from_debian_package() -> str | None:
 
 
 def _unavailable() -> str:
-    raise BrowserUnavailable(
-        "Chromium: not found; install it (Debian: apt-get install chromium) and put it on PATH"
-    )
+    raise BrowserUnavailable("Chromium: not found; install it (Debian: apt-get install chromium) and put it on PATH")

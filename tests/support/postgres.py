@@ -86,13 +86,7 @@ def find_binaries() -> Path:
 
     Raises: PostgresUnavailable.
     """
-    return (
-        _on_path()
-        or _in_debian_folders()
-        or _from_debian_package()
-        or _from_wheel()
-        or _unavailable()
-    )
+    return _on_path() or _in_debian_folders() or _from_debian_package() or _from_wheel() or _unavailable()
 
 
 def _on_path() -> Path | None:
@@ -147,8 +141,7 @@ def _from_wheel() -> Path | None:
 
 def _unavailable() -> Path:
     raise PostgresUnavailable(
-        "PostgreSQL: not found; install it (Debian: apt-get install postgresql) "
-        "or name a server with TEST_DATABASE_URL"
+        "PostgreSQL: not found; install it (Debian: apt-get install postgresql) or name a server with TEST_DATABASE_URL"
     )
 
 
