@@ -6,9 +6,15 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.db import connection
+from hypothesis import settings as hypothesis_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.support.engine import own_database, worker_name
+
+
+# On a busy machine a single example may take any time; the timeout per test is what bounds it.
+hypothesis_settings.register_profile("suite", deadline=None)
+hypothesis_settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
