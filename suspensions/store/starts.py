@@ -258,6 +258,7 @@ def start_next(
     """
     sql.require_transaction()
     if request_id is not None:
+        sql.lock_request("start next", scope.text, actor.principal, request_id)
         repeated = _repeat_start(scope, request_id, lease.owner, actor)
         if repeated is not None:
             return repeated
@@ -267,9 +268,9 @@ def start_next(
         run_id, suspension_id = found
         try:
             return _grant(_read_resume(scope, run_id, suspension_id), actor, lease, None, request_id)
-        except (SuspensionExpired, ResumeAdmissionConflict) as refusal:
-            # Its time ran out since the row was found, or its stored pause was changed: it must not
-            # stand in the way of every worker of the scope. Nothing was written of it.
+        except (SuspensionExpired, RunConflict, ResumeAdmissionConflict, ResumeAdmissionNotFound) as refusal:
+            # Its time ran out since the row was found, or its stored pause or an imported row does not
+            # fit: it must not stand in the way of every worker of the scope. Nothing was written of it.
             logger.warning("resume passed over: %s", refusal.code, extra={"run_id": run_id})
             passed_over.append(run_id)
     return None
