@@ -1,0 +1,49 @@
+"""What the commands share: options read, and refusals told in one line."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.core.management import CommandError
+from django.db import OperationalError, ProgrammingError
+
+from suspensions.domain.errors import CortexError
+from suspensions.domain.policy import Role
+from suspensions.domain.scopes import Scope
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn a refusal, or a database that is not ready, into one line and exit code 1."""
+    try:
+        yield
+    except CortexError as error:
+        raise CommandError(error.detail) from error
+    except (OperationalError, ProgrammingError) as error:
+        first_line = str(error).partition("\n")[0]
+        raise CommandError(f"the database is not ready ({first_line}); is it there, and migrated?") from error
+
+
+def read_role(text: str) -> Role:
+    """Raises: CommandError, naming the roles there are."""
+    try:
+        return Role(text)
+    except ValueError:
+        raise CommandError(f"{text!r} is no role; there are {', '.join(Role)}") from None
+
+
+def read_scope(text: str) -> Scope:
+    """Raises: CommandError."""
+    with one_line_errors():
+        return Scope.parse(text)
+
+
+def read_duration(text: str) -> timedelta:
+    """A length of time like ``30d``, ``24h`` or ``15m``. Raises: CommandError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text, re.ASCII)
+    if match is None:
+        raise CommandError(f"{text!r} is not a duration like 30d, 24h or 15m")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
