@@ -277,7 +277,7 @@ def test_a_renewed_lease_keeps_the_repeat_open(scope: Scope, time: Clock, worker
     time.tick(120)
     again = next_start(scope, by=worker, request_id="r")
     assert again == first
-    assert again is not None and again.suspension is not None
+    assert again.suspension is not None
 
 
 def test_another_request_id_gets_the_next_one(scope: Scope, time: Clock, worker: Caller) -> None:
