@@ -138,7 +138,6 @@ class Migration(migrations.Migration):
                 ("updated_at", suspensions.models.fields.InstantField()),
                 ("started_at", suspensions.models.fields.InstantField(null=True)),
                 ("completed_at", suspensions.models.fields.InstantField(null=True)),
-                ("closed_at", suspensions.models.fields.InstantField(null=True)),
                 ("last_suspension_id", suspensions.models.fields.ExactTextField(null=True)),
                 ("admission_id", suspensions.models.fields.ExactTextField(null=True)),
                 ("resume", suspensions.models.fields.ExactTextField(null=True)),

@@ -44,7 +44,6 @@ class Run(Scoped):
     updated_at = InstantField()
     started_at = InstantField(null=True)
     completed_at = InstantField(null=True)
-    closed_at = InstantField(null=True)
     last_suspension_id = ExactTextField(null=True)
     admission_id = ExactTextField(null=True)
     resume = ExactTextField(null=True)

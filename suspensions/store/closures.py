@@ -150,7 +150,6 @@ def _close(row: RunRow, request: ClosureRequest, proof: bytes, actor: Actor) -> 
     resolve_open_interactions(row, now)
     changes = {
         **runs.end_columns(RunState.INCOMPLETE, now),
-        "closed_at": now,
         "finish_sha256": runs.finish_sha256("close", closure.request_digest),
     }
     sql.write(

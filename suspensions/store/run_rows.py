@@ -41,7 +41,6 @@ COLUMNS = (
     "updated_at",
     "started_at",
     "completed_at",
-    "closed_at",
     "last_suspension_id",
     "admission_id",
     "resume",
@@ -86,7 +85,6 @@ class RunRow:
     updated_at: Any
     started_at: Any
     completed_at: Any
-    closed_at: Any
     last_suspension_id: str | None
     admission_id: str | None
     resume: str | None

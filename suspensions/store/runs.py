@@ -81,7 +81,6 @@ def new_row(new: NewRun, actor: Actor, now: datetime) -> RunRow:
         updated_at=now,
         started_at=now,
         completed_at=None,
-        closed_at=None,
         last_suspension_id=None,
         admission_id=None,
         resume=None,
