@@ -115,17 +115,20 @@ def canonical(value: object) -> bytes:
     raise NotCanonical(fault)
 
 
-def content_digest(data: bytes | str, *, without: Collection[str] = ()) -> str:
+def content_digest(data: bytes | str, *, without: Collection[str] = (), at: str = "") -> str:
     """Hash a JSON text so that the same content, however laid out, gives the same digest.
 
     Members count in any order; arrays in theirs; numbers as written (1, 1.0 and 1.00 are three);
     texts by their characters, whether escaped or literal, and composed letters differ from
     decomposed ones. `without` names what does not count: a member of the outermost object
-    (`lease`), or a pointer to a member further down (`/run/lease`).
+    (`lease`), or a pointer to a member further down (`/run/lease`). `at` is a pointer to the one member
+    to be hashed, as if it were the whole text; missing members count as null.
 
     Raises: MalformedJson, exactly where `loads` does.
     """
     content: Any = _decoded(_READ_AS_WRITTEN, _checked_text(data, MAX_DEPTH))
+    for token in at.split("/")[1:]:
+        content = content.get(_token(token)) if isinstance(content, dict) else None
     for name in without:
         _drop(content, name)
     return sha256(_WRITE_CONTENT(content).encode("ascii")).hexdigest()
@@ -153,7 +156,10 @@ def _checked_text(data: bytes | str, max_depth: int) -> str:
     if text.startswith("\ufeff"):
         raise MalformedJson("a byte order mark in front of the text", offset=0)
     if depth_exceeds(raw, max_depth):
-        raise MalformedJson(f"nested deeper than {max_depth} levels", offset=_where_too_deep(text, max_depth))
+        offset = _where_too_deep(text, max_depth)
+        # None: not JSON well in front of that depth, as the scanner will say.
+        if offset is not None:
+            raise MalformedJson(f"nested deeper than {max_depth} levels", offset=offset)
     if "\\ud" in text or "\\uD" in text:
         for match in _HALF_PAIR_ESCAPE.finditer(text):
             if match[1] is not None:
@@ -226,9 +232,8 @@ def _located_fault(text: str) -> MalformedJson:
         tree = _READ_MARKING.decode(text)
     except json.JSONDecodeError as error:
         return syntax_fault(error)
-    for fault, path in _faults(tree, ()):
-        return MalformedJson(fault.detail, pointer=_pointer(path, fault.member))
-    return MalformedJson("a number that cannot be read")
+    fault, path = next(_faults(tree, ()))
+    return MalformedJson(fault.detail, pointer=_pointer(path, fault.member))
 
 
 _Path: TypeAlias = tuple[str | int, ...]

@@ -122,6 +122,14 @@ def test_what_is_no_json_is_refused_with_an_offset(text: str) -> None:
     assert 0 <= offset <= len(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "offset"),
+    [("[1e400, x", 8), ('{"a":1,"a":2', 12), ('\\"' + "[" * 99, 0), ('[\\"' + "[" * 2_000, 1)],
+)
+def test_where_there_are_two_faults_a_syntax_error_is_told(text: str, offset: int) -> None:
+    assert fault_of(text).offset == offset
+
+
 def test_the_offset_counts_characters() -> None:
     assert fault_of('["🧩é", x]').offset == 7
 
