@@ -11,7 +11,6 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from tests.support.engine import own_database, worker_name
 
-
 # On a busy machine a single example may take any time; the timeout per test is what bounds it.
 hypothesis_settings.register_profile("suite", deadline=None)
 hypothesis_settings.load_profile("suite")
