@@ -101,7 +101,7 @@ def canonical(value: object) -> bytes:
     """Write the canonical form of a small object (RFC 8785), for digests.
 
     Objects of ASCII names, texts and safe integers take a shortcut through `json`, which writes the
-    same bytes five times as fast (names of ASCII sort alike by code point and by UTF-16 unit, and
+    same bytes three times as fast (names of ASCII sort alike by code point and by UTF-16 unit, and
     both escape the same characters). Everything else goes to the library.
 
     Raises: NotCanonical, for integers beyond 2^53 - 1, no finite doubles, half surrogate pairs.
@@ -385,17 +385,18 @@ def _is_plain(value: object) -> bool:
 
     Exact types only: a subclass may print itself in a way of its own.
     """
-    kind = type(value)
-    if kind is str or value is None or kind is bool:
-        return True
-    if kind is int:
-        return -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER  # type: ignore[operator]
-    if kind is dict:
-        return all(
-            type(name) is str and name.isascii() and _is_plain(item)
-            for name, item in value.items()  # type: ignore[attr-defined]
-        )
-    return kind is list and all(map(_is_plain, value))  # type: ignore[call-overload]
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if type(name) is not str or not name.isascii():
+                return False
+            if type(item) is not str and not _is_plain(item):
+                return False
+        return type(value) is dict
+    if isinstance(value, list):
+        return type(value) is list and all(map(_is_plain, value))
+    if type(value) is int:
+        return -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
+    return value is None or type(value) in {str, bool}
 
 
 def _drop(content: Any, name: str) -> None:

@@ -476,3 +476,28 @@ def test_what_is_left_out_does_not_count() -> None:
 @pytest.mark.parametrize("text", ["[1]", '"lease"', '{"run":[1]}', '{"run":null}', "{}"])
 def test_leaving_out_what_is_not_there_changes_nothing(text: str) -> None:
     assert content_digest(text, without=("lease", "/run/lease")) == content_digest(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "part"),
+    [
+        ('{"run":{"b":1.0,"a":[]}}', "/run", '{"a":[],"b":1.0}'),
+        ('{"a/b":{"c":"x"}}', "/a~1b/c", '"x"'),
+        ('{"a":1}', "/b", "null"),
+        ("[1]", "/0/x", "null"),
+        ('{"a":1}', "", '{"a":1}'),
+    ],
+)
+def test_one_member_can_be_hashed_as_if_it_were_the_whole(text: str, at: str, part: str) -> None:
+    assert content_digest(text, at=at) == content_digest(part)
+
+
+class Wordy(str):
+    """Prints itself in another way than it encodes."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("value", [{"a": (1, 2)}, {"a": Wordy("x")}, {Wordy("a"): 1}, [True, 1]])
+def test_what_only_looks_plain_is_left_to_the_library(value: Any) -> None:
+    assert canonical(value) == rfc8785.dumps(value)
