@@ -333,6 +333,7 @@ SESSION_COOKIE_AGE = int(read("SESSION_AGE", parse_duration, "14d").total_second
 CSRF_COOKIE_NAME = "cortex_csrf"
 CSRF_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "cortex_admin.errors.csrf_failure"
 
 # --- What browsers are told ----------------------------------------------------------------
 
@@ -396,6 +397,8 @@ DEFAULT_FROM_EMAIL = read("EMAIL_FROM", str, "cortex-admin@localhost")
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "EXCEPTION_HANDLER": "suspensions.api.errors.handle_exception",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {

@@ -384,6 +384,8 @@ class Admission:
     lease_epoch: int | None
     event_id: str
     record_sha256: str = ""
+    lease: Lease | None = field(default=None, compare=False)
+    """The lease that was taken with it, in the fresh answer alone."""
     fresh: bool = field(default=False, compare=False)
 
     @property

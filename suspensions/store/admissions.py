@@ -196,6 +196,7 @@ def _admit(
         lease_owner=None if lease is None else lease.owner,
         lease_epoch=None if lease is None else lease.epoch,
         event_id=ids.new_id(ids.EVENT),
+        lease=lease,
         fresh=True,
     )
     admission = replace(admission, record_sha256=digest(RECORD, admission.record()))

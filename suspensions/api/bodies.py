@@ -1,0 +1,65 @@
+"""Reading a request's body: bounded bytes, then strict JSON. Source: api.md "Answers", store.md "Exactness"."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, UnreadablePostError
+from django.utils.http import parse_header_parameters
+
+from suspensions.domain.errors import BodyTooLarge, MalformedJson
+from suspensions.domain.limits import MAX_BODY_BYTES
+from suspensions.problems import LengthRequired, UnsupportedMediaType
+
+_CHUNK = 1 << 20
+
+
+def require_media_type(request: HttpRequest) -> None:
+    """Raises: UnsupportedMediaType unless the body is said to be application/json in UTF-8."""
+    try:
+        media_type, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
+    except ValueError:
+        raise UnsupportedMediaType from None
+    charset = parameters.get("charset", "utf-8").lower()
+    if media_type != "application/json" or charset not in ("utf-8", "utf8"):
+        raise UnsupportedMediaType
+
+
+def read_body(request: HttpRequest) -> bytes:
+    """The whole body, never more than 32 MiB of it in memory, whatever its length header says.
+
+    Raises: BodyTooLarge; LengthRequired where the server cannot tell where the body ends; MalformedJson where the
+    client went away in the middle of it.
+    """
+    length = _declared_length(request)
+    if length is None:
+        # Django takes a body without a length for empty, so the server's own stream is read.
+        if not request.META.get("wsgi.input_terminated"):
+            raise LengthRequired
+        stream = request.META["wsgi.input"]
+    elif length > MAX_BODY_BYTES:
+        raise BodyTooLarge
+    else:
+        stream = request
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        while chunk := stream.read(min(_CHUNK, MAX_BODY_BYTES + 1 - size)):
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise BodyTooLarge
+            chunks.append(chunk)
+    except (UnreadablePostError, OSError):
+        raise MalformedJson("The body ended early.") from None
+    if length is not None and size != length:
+        raise MalformedJson("The body is shorter than its Content-Length.")
+    return b"".join(chunks)
+
+
+def _declared_length(request: HttpRequest) -> int | None:
+    """The length that the request declares; None where a body may follow without one."""
+    if request.META.get("HTTP_TRANSFER_ENCODING"):
+        return None
+    given = request.META.get("CONTENT_LENGTH", "")
+    if not given:
+        # HTTP/1 has no body without a length or an encoding; HTTP/2 needs neither.
+        return 0 if request.META.get("SERVER_PROTOCOL", "").startswith("HTTP/1") else None
+    return int(given) if given.isascii() and given.isdigit() else None

@@ -1,0 +1,278 @@
+"""The bodies of the API's requests, each declared once. Source: api.md "Routes" and "Leases in bodies"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suspensions.api.members import (
+    BYTES,
+    CONTENT,
+    INSTANT,
+    KEPT,
+    NAME,
+    OBJECT,
+    OWNER,
+    RUN_ID,
+    SCOPE,
+    SECONDS,
+    SHA256,
+    SUSPENSION_ID,
+    TEXTS,
+    Member,
+    Shape,
+    as_is,
+    choice,
+    identifier,
+    nested,
+    reference,
+    text,
+    type_id,
+    whole,
+)
+from suspensions.domain import ids, limits
+from suspensions.domain.continuations import read_continuation
+from suspensions.domain.decisions import read_decisions
+from suspensions.domain.interactions import require_interaction_id
+from suspensions.domain.pending import read_calls, read_ending, read_pending, read_results
+from suspensions.domain.states import OUTCOMES
+from suspensions.domain.texts import invalid
+from suspensions.domain.values import ClaimVersion, Holder, LeaseTake, Reason
+
+# -- leases ------------------------------------------------------------------------------------------
+
+
+def take_of(members: dict[str, Any], pointer: str = "") -> LeaseTake:
+    """The lease to take. Half of one is a lost lease, which the operation says in its turn."""
+    if "seconds" in members and "expires_at" in members:
+        raise invalid(pointer, "has both expires_at and seconds")
+    return LeaseTake(members.get("owner", ""), members.get("expires_at"), members.get("seconds"))
+
+
+def holder_of(members: dict[str, Any], pointer: str = "") -> Holder:
+    """The holder of a lease. Half of one never matches any."""
+    return Holder(members.get("owner", ""), members.get("epoch", -1))
+
+
+_SECONDS = whole(1, 3600).told("Seconds from now by the server's clock.")
+_EPOCH = whole(0).told("The epoch that the taking of the lease answered.")
+_TAKE_MEMBERS = {"owner": OWNER, "expires_at": INSTANT, "seconds": _SECONDS}
+
+LEASE_TAKE = Shape(
+    "LeaseTake",
+    _TAKE_MEMBERS,
+    take_of,
+    "A lease to take: an owner, and either expires_at or seconds, 1 to 3600 seconds ahead by the server's clock.",
+)
+HOLDER = Shape("Holder", {"owner": OWNER, "epoch": _EPOCH}, holder_of, "Who holds the lease: owner and epoch.")
+CONTINUATION = Member(read_continuation, reference("Continuation"))
+_CALLS = Member(read_calls, {"type": "array", "items": reference("PendingCallIn"), "maxItems": limits.MAX_CALLS})
+_RESULTS = Member(read_results, {"type": "array", "items": reference("CallResult")})
+_ENDING = Member(read_ending, reference("Ending"))
+_SNAPSHOT = {"continuation": CONTINUATION.must(), "started": _CALLS, "done": _RESULTS, "ending": _ENDING}
+
+FIRST = Shape(
+    "FirstSnapshot",
+    {"run_id": RUN_ID, "owner": OWNER, **_SNAPSHOT},
+    description="The first progress snapshot under the lease that is taken; run id and owner come from path and lease.",
+)
+RENEWAL = Shape("LeaseRenewal", {"owner": OWNER, "epoch": _EPOCH, "expires_at": INSTANT, "seconds": _SECONDS})
+RECLAIM = Shape("LeaseReclaim", _TAKE_MEMBERS, take_of)
+PROGRESS = Shape("ProgressSave", {"owner": OWNER, "epoch": _EPOCH, **_SNAPSHOT})
+
+# -- runs --------------------------------------------------------------------------------------------
+
+_NEW_RUN = {
+    "id": RUN_ID.told("Send one: the same id with the same content is the same run, so that a retry is safe."),
+    "agent_id": type_id(ids.AGENT),
+    "agent_name": NAME,
+    "session_id": type_id(ids.SESSION),
+    "input": CONTENT,
+    "metadata": OBJECT,
+    "persona_ref": text(limits.MAX_NAME),
+    "lease": nested(LEASE_TAKE),
+}
+NEW_RUN = Shape("NewRun", _NEW_RUN)
+FINISH = Shape(
+    "Finish",
+    {
+        "outcome": choice(*(str(outcome) for outcome in OUTCOMES)).must(),
+        "output": CONTENT,
+        "error": CONTENT,
+        "lease": nested(HOLDER),
+    },
+)
+CANCEL = Shape("Cancel", {"reason": text(limits.MAX_NOTE).must(), "lease": nested(HOLDER)})
+
+# -- pauses ------------------------------------------------------------------------------------------
+
+
+def _new_suspension(members: dict[str, Any], pointer: str) -> dict[str, Any]:
+    reason = Reason(members["reason"])
+    run = members.get("run")
+    if run is not None and run.get("id", members["run_id"]) != members["run_id"]:
+        raise invalid("/run/id", "is not the run_id of the pause")
+    return {**members, "reason": reason, "pending": read_pending(members["pending"], reason)}
+
+
+NEW_SUSPENSION = Shape(
+    "NewSuspension",
+    {
+        "id": SUSPENSION_ID.told("Send one: the same id with the same content is the same pause."),
+        "run_id": RUN_ID.must(),
+        "run": nested(NEW_RUN).told("As for POST /runs; makes the run where it is missing."),
+        "reason": choice(*(str(reason) for reason in Reason)).must(),
+        "pending": as_is(
+            {"type": "array", "items": reference("PendingCallIn"), "minItems": 1, "maxItems": limits.MAX_CALLS}
+        ).must(),
+        "continuation": CONTINUATION.must(),
+        "expires_at": INSTANT,
+        "lease": nested(HOLDER),
+    },
+    _new_suspension,
+)
+VERSION = Shape(
+    "ClaimVersion",
+    {
+        "run_id": RUN_ID.must(),
+        "suspension_id": SUSPENSION_ID.must(),
+        "run_revision": whole(1).must(),
+    },
+    lambda members, pointer: ClaimVersion(**members),
+    "The pause and the run revision that the caller read before.",
+)
+CLAIM = Shape(
+    "Claim",
+    {
+        "version": nested(VERSION),
+        "expired_by": INSTANT.told("Claim only a pause whose deadline had passed by then; needs the role operator."),
+        "lease": nested(LEASE_TAKE),
+        "first": nested(FIRST),
+    },
+)
+CLAIM_CONTINUATION = Shape(
+    "ContinuationClaim",
+    {"lease": nested(LEASE_TAKE).must(), "first": nested(FIRST)},
+)
+
+# -- resumes -----------------------------------------------------------------------------------------
+
+DECISION = Shape(
+    "Decision",
+    {
+        "run_revision": whole(1).must(),
+        "decisions": Member(
+            read_decisions,
+            {"type": "array", "items": reference("CallDecision"), "minItems": 1, "maxItems": limits.MAX_CALLS},
+            required=True,
+        ),
+    },
+)
+NEW_ADMISSION = Shape(
+    "NewAdmission",
+    {
+        "scope": SCOPE.must(),
+        "version": nested(VERSION).must(),
+        "input": BYTES.told("The peer's reply, 1 to 8,388,608 bytes as decoded.").must(),
+        "reply_with": TEXTS.must(),
+        "lease": nested(LEASE_TAKE),
+        "first": nested(FIRST),
+    },
+)
+_RESUME = {"run_id": RUN_ID.must(), "suspension_id": SUSPENSION_ID.must(), "request_digest": SHA256.must()}
+NEW_START = Shape("NewStart", {**_RESUME, "lease": nested(LEASE_TAKE), "first": nested(FIRST)})
+NEXT_START = Shape(
+    "NextStart",
+    {
+        "lease": nested(LEASE_TAKE).must(),
+        "request_id": identifier().told("Of the caller's own making: a repeat gets the same start again."),
+        "agent_name": NAME,
+        "wait": SECONDS.told("Seconds to wait for one, up to 30; more counts as 30."),
+    },
+)
+NEW_EXPIRY = Shape("NewExpiry", _RESUME)
+_CLOSURE_REQUEST = {
+    "schema_version": whole(1, 1).must(),
+    "scope": SCOPE.must(),
+    "version": nested(VERSION).must(),
+    "admission_digest": SHA256.must(),
+    "start_digest": SHA256.must(),
+    "run_revision": whole(1).must(),
+    "actor": identifier().must(),
+    "issuer": identifier().must(),
+    "issuer_revision": identifier().must(),
+    "proof_ref": type_id(ids.PROOF).must(),
+    "proof_digest": SHA256.must(),
+    "observed_at": INSTANT.must(),
+    "expires_at": INSTANT.must(),
+}
+CLOSURE_REQUEST = Shape("ClosureRequest", _CLOSURE_REQUEST)
+NEW_CLOSURE = Shape(
+    "NewClosure", {**_CLOSURE_REQUEST, "proof": text(1 << 20, 1).told("The proof, a JWS in compact form.").must()}
+)
+VERIFY = Shape(
+    "ReceiptReference",
+    {
+        "kind": choice("admission", "start", "expiry", "closure").must(),
+        "run_id": RUN_ID.must(),
+        "suspension_id": SUSPENSION_ID.must(),
+    },
+)
+
+# -- interactions ------------------------------------------------------------------------------------
+
+INTERACTION_ID = Member(
+    require_interaction_id,
+    {"type": "string", "minLength": 1, "maxLength": limits.MAX_CALL_ID, "pattern": "^[^/\\u0000-\\u001f]+$"},
+)
+
+
+def _messages(value: Any, pointer: str) -> bytes:
+    if not isinstance(value, list):
+        raise invalid(pointer, "must be a list of messages")
+    return bytes(KEPT.read(value, pointer))
+
+
+_BLOCK = {"type": "object", "description": "A tool_result block, kept whole."}
+NEW_INTERACTION = Shape(
+    "NewInteraction",
+    {
+        "interaction_id": INTERACTION_ID.must(),
+        "session_id": type_id(ids.SESSION),
+        "run_id": RUN_ID,
+        "tool_use_id": identifier().must(),
+        "tool_name": NAME,
+        "tool_input": KEPT,
+        "assistant": OBJECT.must(),
+        "messages": Member(_messages, {"type": "array", "items": {}}),
+    },
+)
+ANSWER = Shape("InteractionAnswer", {"result": as_is(_BLOCK).must()})
+RESULT = Shape("InteractionResult", {"result": as_is(_BLOCK)})
+
+
+SHAPES = (
+    LEASE_TAKE,
+    HOLDER,
+    FIRST,
+    RENEWAL,
+    RECLAIM,
+    PROGRESS,
+    NEW_RUN,
+    FINISH,
+    CANCEL,
+    NEW_SUSPENSION,
+    VERSION,
+    CLAIM,
+    CLAIM_CONTINUATION,
+    DECISION,
+    NEW_ADMISSION,
+    NEW_START,
+    NEXT_START,
+    NEW_EXPIRY,
+    CLOSURE_REQUEST,
+    NEW_CLOSURE,
+    VERIFY,
+    NEW_INTERACTION,
+    ANSWER,
+    RESULT,
+)
