@@ -1,0 +1,335 @@
+"""The pages by themselves in a real browser: their look, and what their scripts add.
+
+Every page is also drawn into ``screenshots/``, wide and light, narrow and dark, for people to look at.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from tests.support.page_samples import SAMPLES
+from tests.support.stage import Stage, rendered
+
+PICTURES = Path(settings.BASE_DIR) / "screenshots" / "samples"
+LOOKS = {"light-1440": ("light", 1440), "dark-390": ("dark", 390)}
+FIRST = "#call-0 input[value={}]"
+SECOND = "#call-1 input[value={}]"
+
+
+@pytest.fixture
+def stage(context: BrowserContext) -> Stage:
+    return Stage(context)
+
+
+@pytest.fixture(scope="module", params=LOOKS)
+def looking(
+    request: pytest.FixtureRequest, browser: Browser, browser_context_args: dict[str, Any]
+) -> Iterator[tuple[str, Stage]]:
+    theme, width = LOOKS[request.param]
+    viewport = {"width": width, "height": 900}
+    context = browser.new_context(**browser_context_args | {"viewport": viewport, "color_scheme": theme})
+    yield request.param, Stage(context)
+    context.close()
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_a_page_fits_its_width_and_keeps_to_the_policy(looking: tuple[str, Stage], name: str) -> None:
+    look, stage = looking
+    stage.complaints.clear()
+    page = stage.open(name)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert stage.complaints == []
+
+
+def test_the_narrowest_phone_needs_no_sideways_scroll(stage: Stage) -> None:
+    stage.page.set_viewport_size({"width": 320, "height": 640})
+    for name in SAMPLES:
+        page = stage.open(name)
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
+
+
+def test_on_a_phone_the_first_decision_is_within_the_first_screen(stage: Stage) -> None:
+    stage.page.set_viewport_size({"width": 390, "height": 844})
+    page = stage.open("pause")
+    choice = page.locator("#call-0-decision").bounding_box()
+    dock = page.locator(".dock").bounding_box()
+    assert choice is not None
+    assert dock is not None
+    assert choice["y"] + choice["height"] < dock["y"]
+
+
+def test_the_first_load_of_the_queue_leaves_nothing_in_the_browsers_storage(stage: Stage) -> None:
+    page = stage.open("queue")
+    assert page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
+
+
+def test_the_button_says_what_will_be_sent_after_the_first_choice(stage: Stage) -> None:
+    page = stage.open("pause")
+    send = page.locator("[data-send] [data-label]")
+    expect(send).to_have_text("Send both decisions")
+    page.check(FIRST.format("approve"))
+    expect(page.locator("[data-sentence]")).to_contain_text("Call 2 is not decided yet")
+    page.check(SECOND.format("deny"))
+    expect(send).to_have_text("Approve 1, deny 1")
+
+
+def test_denying_everything_is_the_safe_press_and_looks_plain(stage: Stage) -> None:
+    page = stage.open("pause")
+    page.check(FIRST.format("deny"))
+    page.check(SECOND.format("deny"))
+    expect(page.locator("[data-send]")).not_to_have_class("primary")
+
+
+def test_a_choice_that_is_missing_is_pointed_at_and_nothing_is_sent(stage: Stage) -> None:
+    page = stage.open("pause")
+    page.check(FIRST.format("approve"))
+    page.click("[data-send]")
+    expect(page.locator(SECOND.format("approve"))).to_be_focused()
+    assert stage.posts == []
+
+
+def test_an_edit_shows_its_difference_and_keeps_every_digit(stage: Stage) -> None:
+    page = stage.open("pause")
+    page.check(FIRST.format("edit"))
+    editor = page.locator("#call-0-arguments")
+    before = editor.input_value()
+    editor.fill(before.replace("business", "economy"))
+    expect(page.locator("#call-0 [data-diff] li")).to_have_text('/cabin "business" "economy"')
+    expect(page.locator("#call-0-check")).to_contain_text("1 value changed")
+    editor.fill(before.replace("9007199254740993", "9007199254740992"))
+    expect(page.locator("#call-0 [data-diff] li")).to_contain_text("9007199254740992")
+    page.click("#call-0 [data-restore]")
+    expect(editor).to_have_value(before)
+    expect(page.locator("#call-0 [data-diff]")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"a": economy}', "at character 7 a value is expected"),
+        ('{"a": 1, "a": 2}', "stands twice"),
+        ('{"a": 01}', "at character 7"),
+        ('{"a": NaN}', "at character 7 a value is expected"),
+        ('{"a": 1} x', "more text follows"),
+        ("", "a value is expected"),
+        ("[1,]", "a value is expected"),
+        ('{"a": "\t"}', "must be escaped"),
+    ],
+)
+def test_an_edit_that_is_no_json_is_stopped_at_its_field(stage: Stage, text: str, words: str) -> None:
+    page = stage.open("pause")
+    page.check(FIRST.format("edit"))
+    page.check(SECOND.format("deny"))
+    page.locator("#call-0-arguments").fill(text)
+    expect(page.locator("#call-0-check")).to_contain_text(words)
+    page.click("[data-send]")
+    expect(page.locator("#call-0-arguments")).to_be_focused()
+    assert stage.posts == []
+
+
+def test_keys_choose_and_walk_but_send_nothing(stage: Stage) -> None:
+    page = stage.open("pause")
+    page.keyboard.press("a")
+    expect(page.locator(FIRST.format("approve"))).to_be_checked()
+    page.keyboard.press("j")
+    page.keyboard.press("d")
+    expect(page.locator(SECOND.format("deny"))).to_be_checked()
+    assert stage.posts == []
+
+
+def test_keys_are_letters_while_somebody_types(stage: Stage) -> None:
+    page = stage.open("pause")
+    page.click("#call-0-note")
+    page.keyboard.type("jaded, n? /")
+    expect(page.locator("#call-0-note")).to_have_value("jaded, n? /")
+    assert page.locator("#decision input:checked:not([form])").count() == 0
+    page.keyboard.press("Escape")
+    page.keyboard.press("d")
+    expect(page.locator(FIRST.format("deny"))).to_be_checked()
+
+
+def test_the_queues_keys_open_the_pause_with_the_choice_made(stage: Stage) -> None:
+    page = stage.open("queue")
+    page.keyboard.press("j")
+    page.keyboard.press("d")
+    page.wait_for_url("**/suspensions/*#deny")
+    opened = stage.open("pause", "#deny")
+    expect(opened.locator(FIRST.format("deny"))).to_be_checked()
+    assert "#" not in opened.url
+    assert stage.posts == []
+
+
+def test_the_keys_are_listed_by_a_key_and_by_a_button(stage: Stage) -> None:
+    page = stage.open("queue")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).to_be_hidden()
+    page.click("text=all keys")
+    expect(page.locator("#keys")).to_be_visible()
+
+
+def test_two_presses_send_once(stage: Stage) -> None:
+    stage.post_reply = lambda request: (
+        200,
+        '<section class="standing" id="decision" tabindex="-1">It stands</section>',
+    )
+    page = stage.open("pause")
+    page.check(FIRST.format("approve"))
+    page.check(SECOND.format("deny"))
+    page.dblclick("[data-send]")
+    expect(page.locator("#decision")).to_have_text("It stands")
+    expect(page.locator("#decision")).to_be_focused()
+    assert len(stage.posts) == 1
+    assert "csrfmiddlewaretoken=a-token" in stage.posts[0]
+
+
+def _send(stage: Stage, status: int, body: str, headers: dict[str, str] | None = None) -> None:
+    stage.post_reply = lambda request: (status, body, headers or {})
+    page = stage.open("pause")
+    page.check(FIRST.format("approve"))
+    page.check(SECOND.format("deny"))
+    page.fill("#call-0-note", "typed by hand")
+    page.click("[data-send]")
+
+
+def test_a_refusal_in_words_leaves_the_typed_text_alone(stage: Stage) -> None:
+    _send(stage, 403, '<div id="problem" role="alert">The token is older than your sign-in.</div>')
+    expect(stage.page.locator("#problem")).to_have_text("The token is older than your sign-in.")
+    expect(stage.page.locator("#call-0-note")).to_have_value("typed by hand")
+
+
+@pytest.mark.parametrize("body", ["<html><h1>Bad gateway</h1></html>", "", "<form>login</form>"])
+def test_an_error_page_of_somebody_else_never_gets_into_the_page(stage: Stage, body: str) -> None:
+    _send(stage, 502, body)
+    expect(stage.page.locator("#toasts")).to_contain_text("did not answer as expected")
+    expect(stage.page.locator("#call-0-note")).to_have_value("typed by hand")
+    assert "gateway" not in stage.page.content()
+
+
+def test_a_conflict_swaps_the_form_for_what_stands(stage: Stage) -> None:
+    _send(stage, 409, '<section class="standing" id="decision" tabindex="-1">Dana denied this</section>')
+    expect(stage.page.locator("#decision")).to_have_text("Dana denied this")
+
+
+def test_a_press_after_the_session_ended_moves_the_whole_page(stage: Stage) -> None:
+    _send(stage, 401, "<form id=login></form>", {"HX-Redirect": "/sign-in/?next=/x"})
+    stage.page.wait_for_url("**/sign-in/?next=/x")
+
+
+GONE = "sus_01kkh398sjf4ta6reh0vzb0cvn"
+
+
+def _news(gone: str = "") -> str:
+    span = f'<span hidden data-gone="{gone}">Approved by Dana</span>' if gone else ""
+    return (
+        '<div id="queue-news" role="status" data-poll hx-get="/?part=news" hx-trigger="cortex:poll" '
+        f'hx-swap="outerHTML">{span}</div>'
+    )
+
+
+def test_a_poll_says_which_rows_are_in_sight_and_takes_a_decided_one_away(stage: Stage) -> None:
+    stage.poll_reply = lambda request: (200, _news(GONE))
+    page = stage.open("queue")
+    page.fill("[data-search]", "half a wo")
+    page.clock.run_for(6_000)
+    expect(page.locator(f"#row-{GONE} [data-situation]")).to_have_text("Approved by Dana")
+    assert GONE in next(path for path in stage.asked if "part=news" in path)
+    page.clock.run_for(5_000)
+    expect(page.locator(f"#row-{GONE}")).to_have_count(0)
+    expect(page.locator("[data-search]")).to_have_value("half a wo")
+    expect(page.locator("[data-search]")).to_be_focused()
+
+
+def test_a_row_that_somebody_stands_on_stays_until_they_leave_it(stage: Stage) -> None:
+    stage.poll_reply = lambda request: (200, _news("sus_01kkh398sjf4ta6reh0vs3ksv3"))
+    page = stage.open("queue")
+    row = page.locator("#row-sus_01kkh398sjf4ta6reh0vs3ksv3")
+    page.keyboard.press("j")
+    page.clock.run_for(6_000)
+    expect(row).to_contain_class("row-gone")
+    page.clock.run_for(6_000)
+    expect(row).to_be_visible()
+    page.keyboard.press("j")
+    page.clock.run_for(1_000)
+    expect(row).to_have_count(0)
+
+
+def test_a_poll_after_the_session_ended_says_so_stops_and_leaves_the_page(stage: Stage) -> None:
+    stage.poll_reply = lambda request: (401, "<form>login</form>")
+    page = stage.open("queue")
+    page.clock.run_for(6_000)
+    expect(page.locator("#toasts")).to_contain_text("Your session ended")
+    expect(page.locator("#toasts a")).to_have_attribute("href", "/sign-in/?next=%2Fsample%2Fqueue")
+    polls = len(stage.asked)
+    page.clock.run_for(60_000)
+    assert len(stage.asked) == polls
+    assert page.url.endswith("/sample/queue")
+
+
+def test_the_time_left_counts_down_without_a_request_and_changes_its_shape(stage: Stage) -> None:
+    page = stage.open("queue-empty")
+    page.evaluate("html => { document.getElementById('queue-news').outerHTML = html }", rendered("pause"))
+    clock = page.locator("[data-shape=clock]").first
+    page.clock.run_for(60_000)
+    expect(clock).to_have_text(re.compile(r"^10 min \d+ s$"))
+    expect(clock).to_contain_class("clock-soon")
+    page.clock.run_for(630_000)
+    expect(clock).to_have_text(re.compile(r"^\d+ s$"))
+    expect(clock).to_contain_class("clock-now")
+    page.clock.run_for(60_000)
+    expect(clock).to_have_text("Time is up")
+
+
+def test_a_filter_that_is_chosen_goes_into_the_address_and_empty_ones_stay_out(stage: Stage) -> None:
+    page = stage.open("queue")
+    page.select_option("select[name=reason]", "approval")
+    page.wait_for_url("**/?tab=all&reason=approval&scope=workspace%3Dhalden")
+
+
+class TestWithoutScripts:
+    @pytest.fixture
+    def stage(self, browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[Stage]:
+        context = browser.new_context(**browser_context_args | {"java_script_enabled": False})
+        yield Stage(context)
+        context.close()
+
+    def test_a_decision_is_made_edited_and_sent(self, stage: Stage) -> None:
+        page = stage.open("pause")
+        expect(page.locator("#call-0-arguments")).to_be_hidden()
+        page.check(FIRST.format("edit"))
+        expect(page.locator("#call-0-arguments")).to_be_visible()
+        page.check(SECOND.format("deny"))
+        expect(page.locator("[data-restore]").first).to_be_hidden()
+        page.click("text=Send both decisions")
+        [post] = stage.posts
+        for field in ("call-0-decision=edit", "call-1-decision=deny", "run_revision=6", "call-1-id=call_1b7Qe"):
+            assert field in post
+        assert "view-0" not in post
+
+    def test_the_verbatim_text_and_folded_ends_are_one_press_away(self, stage: Stage) -> None:
+        page = stage.open("pause")
+        expect(page.locator("#call-1 .as-text")).to_be_hidden()
+        page.check("#call-1 .view-text")
+        expect(page.locator("#call-1 .as-text")).to_be_visible()
+        page.check("#call-1 .view-tree")
+        page.click("#call-1 .as-tree summary")
+        expect(page.locator("#call-1 .as-tree")).to_contain_text("spent the night at the airport")
+
+    def test_the_menu_and_the_filters_open_on_a_phone(self, stage: Stage) -> None:
+        stage.page.set_viewport_size({"width": 390, "height": 844})
+        page = stage.open("queue")
+        expect(page.locator("#menu")).to_be_hidden()
+        page.click(".menu-button")
+        expect(page.locator("#menu")).to_be_visible()
+        page.keyboard.press("Escape")
+        page.click(".picks-button")
+        expect(page.locator("select[name=reason]")).to_be_visible()
+        expect(page.locator("text=Show what matches")).to_be_visible()
