@@ -1,0 +1,229 @@
+"""Reading whole chains for verification: what lies in the database now, row by row, however damaged.
+
+Source: store.md sections 4 and 10. Nothing here writes; a run is locked only to look at it a second time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from suspensions.domain.errors import CortexError
+from suspensions.domain.scopes import Scope
+from suspensions.domain.strict_json import loads
+from suspensions.domain.values import Admission, Closure, Event, EventType, Suspension
+from suspensions.domain.verification import Head, Stored, Unreadable
+from suspensions.models.fields import read_instant
+from suspensions.store import admissions, closures, run_rows, sql, starts, suspension_rows
+from suspensions.store.run_rows import read_actor
+
+T = TypeVar("T")
+BATCH = 100
+
+_EVENT_COLUMNS = (
+    "id, run_id, scope, type, at, actor, revision, suspension_id, data, position, previous, record_sha256, hash, chain"
+)
+
+
+class _Gathered:
+    """Rows of several chains, told apart by chain; a row that does not read is kept by its name."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, list[Event]] = defaultdict(list)
+        self.receipts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+        self.suspensions: dict[str, dict[str, Suspension]] = defaultdict(dict)
+        self.pending: dict[str, dict[str, bytes]] = defaultdict(dict)
+        self.proofs: dict[str, dict[str, bytes]] = defaultdict(dict)
+        self.unreadable: dict[str, list[Unreadable]] = defaultdict(list)
+
+    def read(self, kind: str, row_id: str, chain: str, make: Callable[[], T]) -> T | None:
+        try:
+            return make()
+        except (CortexError, ValueError, TypeError, KeyError, AttributeError):
+            self.unreadable[chain].append(Unreadable(kind, row_id))
+            return None
+
+    def stored(self, chain: str, head: Head | None) -> Stored:
+        receipts = self.receipts[chain]
+        return Stored(
+            chain=chain,
+            head=head,
+            events=self.events[chain],
+            admissions=receipts["admission"],
+            starts=receipts["start"],
+            expiries=receipts["expiry"],
+            closures=receipts["closure"],
+            suspensions=self.suspensions[chain],
+            pending=self.pending[chain],
+            proofs=self.proofs[chain],
+            unreadable=self.unreadable[chain],
+        )
+
+
+def stored_runs(scope: Scope | None, since: datetime | None) -> Iterator[Stored]:
+    """Every run's chain that the scope covers (None: all) and that changed since, oldest run first."""
+    after = ""
+    while True:
+        where, parameters = "run.id > %s", [after]
+        if scope is not None:
+            where += f" AND run.{run_rows.prefix_column(scope)} = %s"
+            parameters.append(scope.text)
+        if since is not None:
+            where += " AND run.updated_at >= %s"
+            parameters.append(sql.instant(since))
+        heads = _run_heads(f"{where} ORDER BY run.id LIMIT {BATCH}", parameters)
+        if not heads:
+            return
+        gathered = _gather(list(heads))
+        for chain, head in heads.items():
+            yield gathered.stored(chain, head)
+        after = max(heads)
+
+
+def stored_run(run_id: str) -> Stored:
+    """One run's chain, read under the run's lock: a writer in between would look like damage."""
+    sql.require_transaction()
+    lock = " FOR UPDATE" if sql.is_postgresql() else ""
+    head = _run_heads(f"run.id = %s{lock}", [run_id]).get(run_id)
+    return _gather([run_id]).stored(run_id, head)
+
+
+def stored_interactions(scope: Scope | None) -> Iterator[Stored]:
+    """The chains of interactions that have no run."""
+    where, parameters = "run_id IS NULL", []
+    if scope is not None:
+        where += f" AND {run_rows.prefix_column(scope)} = %s"
+        parameters.append(scope.text)
+    rows = sql.fetch_all(
+        f"SELECT scope, interaction_id, event_position, event_hash FROM interaction WHERE {where} ORDER BY id",
+        parameters,
+    )
+    for start in range(0, len(rows), BATCH):
+        heads = {f"{row[0]}\n{row[1]}": Head(row[2], row[3]) for row in rows[start : start + BATCH]}
+        gathered = _Gathered()
+        _gather_events(gathered, list(heads))
+        for chain, head in heads.items():
+            yield gathered.stored(chain, head)
+
+
+def headless_chains() -> list[str]:
+    """Chains and receipts whose run or interaction is not there any more, although no purge removed it."""
+    rows = sql.fetch_all(
+        "SELECT DISTINCT chain FROM event WHERE run_id IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = event.run_id)"
+        " UNION SELECT run_id FROM resume_admission"
+        " WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.id = resume_admission.run_id)"
+        " UNION SELECT DISTINCT chain FROM event WHERE run_id IS NULL AND NOT EXISTS"
+        " (SELECT 1 FROM interaction WHERE interaction.run_id IS NULL"
+        " AND interaction.scope || %s || interaction.interaction_id = event.chain)",
+        ("\n",),
+    )
+    return sorted(row[0] for row in rows)
+
+
+def _run_heads(where: str, parameters: Sequence[Any]) -> dict[str, Head]:
+    rows = sql.fetch_all(
+        f"SELECT run.id, run.event_position, run.event_hash, run.state, run.revision FROM run WHERE {where}",
+        parameters,
+    )
+    return {row[0]: Head(*row[1:]) for row in rows}
+
+
+def _gather(run_ids: list[str]) -> _Gathered:
+    gathered = _Gathered()
+    _gather_events(gathered, run_ids)
+    _gather_admissions(gathered, run_ids)
+    _gather_outcomes(gathered, run_ids)
+    _gather_closures(gathered, run_ids)
+    _gather_suspensions(gathered, run_ids)
+    return gathered
+
+
+def _in(column: str, values: Sequence[str]) -> str:
+    return f"{column} IN ({', '.join(['%s'] * len(values))})"
+
+
+def _gather_events(gathered: _Gathered, chains: list[str]) -> None:
+    rows = sql.fetch_all(
+        f"SELECT {_EVENT_COLUMNS} FROM event WHERE {_in('chain', chains)} ORDER BY chain, position", chains
+    )
+    for row in rows:
+        event = gathered.read("event", row[0], row[-1], lambda: _event(row))  # noqa: B023
+        if event is not None:
+            gathered.events[row[-1]].append(event)
+
+
+def _event(row: Sequence[Any]) -> Event:
+    return Event(
+        id=row[0],
+        run_id=row[1],
+        scope=Scope(row[2]),
+        type=EventType(row[3]),
+        at=read_instant(row[4]),
+        actor=read_actor(row[5]),
+        revision=row[6],
+        suspension_id=row[7],
+        data=loads(bytes(row[8])),
+        position=row[9],
+        previous=row[10],
+        record_sha256=row[11],
+        hash=row[12],
+    )
+
+
+def _gather_admissions(gathered: _Gathered, run_ids: list[str]) -> None:
+    where = _in("run_id", run_ids)
+    rows = sql.fetch_all(f"SELECT {admissions.SELECT}, input FROM resume_admission WHERE {where}", run_ids)
+    for row in rows:
+
+        def make() -> Admission | None:
+            return admissions.read_admission(row, bytes(row[-1]))  # noqa: B023
+
+        admission = gathered.read("admission", row[0], row[1], make)
+        if admission is not None:
+            gathered.receipts[row[1]]["admission"].append(admission)
+
+
+def _gather_outcomes(gathered: _Gathered, run_ids: list[str]) -> None:
+    where = _in("run_id", run_ids)
+    for row in sql.fetch_all(f"SELECT {starts.SELECT} FROM resume_start_or_expiry WHERE {where}", run_ids):
+        outcome = gathered.read(row[1], row[0], row[2], lambda: starts.read_outcome(row))  # noqa: B023
+        for kind, receipt in zip(("start", "expiry"), outcome or (None, None), strict=True):
+            if receipt is not None:
+                gathered.receipts[row[2]][kind].append(receipt)
+
+
+def _gather_closures(gathered: _Gathered, run_ids: list[str]) -> None:
+    where = _in("run_id", run_ids)
+    for row in sql.fetch_all(f"SELECT {closures.SELECT}, proof FROM resume_closure WHERE {where}", run_ids):
+
+        def make() -> Closure:
+            return closures.read_closure(row[:-1])  # noqa: B023
+
+        closure = gathered.read("closure", row[0], row[1], make)
+        gathered.proofs[row[1]][row[0]] = bytes(row[-1])
+        if closure is not None:
+            gathered.receipts[row[1]]["closure"].append(closure)
+
+
+def _gather_suspensions(gathered: _Gathered, run_ids: list[str]) -> None:
+    """Only pauses that were admitted: nothing binds the others."""
+    rows = sql.fetch_all(
+        f"SELECT {suspension_rows.SELECT}, suspension_continuation.body FROM suspension"
+        f"{suspension_rows.CONTINUATION_JOIN} JOIN resume_admission"
+        f" ON resume_admission.suspension_id = suspension.id WHERE {_in('suspension.run_id', run_ids)}",
+        run_ids,
+    )
+    for row in rows:
+
+        def make() -> Suspension:
+            read = suspension_rows.read_row(row)  # noqa: B023
+            assert read is not None
+            return suspension_rows.to_suspension(read, row[-1])  # noqa: B023
+
+        pause = gathered.read("suspension", row[0], row[1], make)
+        if pause is not None:
+            gathered.suspensions[row[1]][row[0]] = pause
+            gathered.pending[row[1]][row[0]] = bytes(row[suspension_rows.COLUMNS.index("pending")])
