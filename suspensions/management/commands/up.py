@@ -13,9 +13,11 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, call_command, get_commands
 
 from suspensions.checks import dangers_of_listening
+from suspensions.domain.values import SYSTEM
 from suspensions.management.addresses import DEFAULT_BIND, Address, parse_bind, require_free
 from suspensions.management.processes import Child, Supervisor
 from suspensions.management.statics import ensure_static_files
+from suspensions.operations import access
 
 FIRST_ACCOUNT = "admin"
 FIRST_ROLES = ("viewer", "approver", "operator", "admin")
@@ -54,7 +56,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         ensure_static_files()
         password = self._make_first_account()
-        children = [_web(address), *_sweeper()]
+        children = [_web(address), Child("sweeper", _manage("sweep"))]
         if not options["no_demo"]:
             children += _demo(address)
         supervisor = Supervisor(children, report=self._report)
@@ -92,8 +94,6 @@ class Command(BaseCommand):
 
 
 def _grant(account: str, roles: tuple[str, ...], *words: str) -> None:
-    if "grant" not in get_commands():
-        return
     for role in roles:
         call_command("grant", account, role, "--scope", DEMO_SCOPE, *words, stdout=StringIO())
 
@@ -110,24 +110,14 @@ def _web(address: Address) -> Child:
     return Child("web server", command, quiet, essential=True)
 
 
-def _sweeper() -> list[Child]:
-    if "sweep" not in get_commands():
-        return []
-    return [Child("sweeper", _manage("sweep"))]
-
-
 def _demo(address: Address) -> list[Child]:
     """Give the sample agents: outsiders that hold a token and speak the REST API only."""
-    if not {"demo_agent", "grant", "token"} <= get_commands().keys():
+    if "demo_agent" not in get_commands():
         return []
     _grant(DEMO_ACCOUNT, DEMO_ROLES, "--service")
-    printed = StringIO()
-    call_command("token", DEMO_ACCOUNT, "--name", DEMO_NAME, stdout=printed)
-    environment = {
-        "CORTEX_URL": address.url,
-        "CORTEX_TOKEN": printed.getvalue().strip(),
-        "CORTEX_SCOPE": DEMO_SCOPE,
-    }
+    # Made anew at each start: a token's text is shown once and kept nowhere.
+    token = access.renew_token(DEMO_ACCOUNT, DEMO_NAME, SYSTEM)
+    environment = {"CORTEX_URL": address.url, "CORTEX_TOKEN": token, "CORTEX_SCOPE": DEMO_SCOPE}
     return [Child("demo agents", _manage("demo_agent"), environment, needs_ready=True)]
 
 
