@@ -169,9 +169,7 @@ def cancel_run(scope: Scope, run_id: str, reason: str, holder: Holder | None, ac
         raise InvalidState(row.state)
     now = clock.now()
     if row.state == RunState.PAUSED:
-        if holder is not None:
-            guards.require_exact_holder(row, holder)
-        _claim_to_end(row, actor, now)
+        _claim_to_end(row, holder, actor, now)
     else:
         _require_free(row, holder, now)
     return cancel_claimed_run(row, reason, actor, now)
@@ -194,11 +192,16 @@ def fail_expired_run(row: RunRow, reason: str, actor: Actor, now: datetime) -> R
     return to_run(row, fresh=True)
 
 
-def _claim_to_end(row: RunRow, actor: Actor, now: datetime) -> None:
-    """Only a claim moves a paused run, so cancel claims first. Raises: NotSuspended."""
+def _claim_to_end(row: RunRow, holder: Holder | None, actor: Actor, now: datetime) -> None:
+    """Only a claim moves a paused run, so cancel claims first.
+
+    Raises: NotSuspended; RunLeaseLost for whoever says to hold the run, since nobody holds a paused one.
+    """
     live = sql.fetch_one("SELECT id FROM suspension WHERE run_id = %s AND retired_at IS NULL", (row.id,))
     if live is None:
         raise NotSuspended(row.state)
+    if holder is not None:
+        guards.require_exact_holder(row, holder)
     told = Told(EventType.RUN_CLAIMED, {"to": "cancel"}, suspension_id=live[0])
     sql.write(
         *move(row, {"state": RunState.RUNNING.value}, told, actor, now),

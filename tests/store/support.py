@@ -35,6 +35,7 @@ from suspensions.domain.values import (
     Start,
     Suspension,
 )
+from suspensions.models.fields import from_database
 from suspensions.operations import resumes, runs
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import closures, leases, run_rows, suspensions
@@ -46,6 +47,22 @@ ACTOR = Actor("p-store", "token:test")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 TICK = timedelta(microseconds=1)
 """The smallest step of time that the store knows."""
+
+
+ANCIENT = datetime(2020, 1, 1, tzinfo=UTC)
+"""A moment for ids that are the same in every process of a test run."""
+
+
+def around(scope: Scope) -> dict[str, Scope]:
+    """Other scopes than one of two levels, by where they lie."""
+    top, own, _ = scope.prefixes
+    assert scope.depth == 2
+    return {
+        "above": Scope.parse(top),
+        "below": Scope.parse(f"{own}/t=x"),
+        "beside": Scope.parse(f"{own}x"),
+        "elsewhere": builders.fresh_scope(2),
+    }
 
 
 # -- time --------------------------------------------------------------------------------------------
@@ -61,6 +78,11 @@ def at(instant: datetime) -> Iterator[datetime]:
     """Let the application's clock stand at an instant."""
     with use_clock(lambda: instant):
         yield instant
+
+
+def instant_of(value: Any) -> datetime | None:
+    """An instant as a column holds it."""
+    return from_database(value)
 
 
 # -- nothing was written -----------------------------------------------------------------------------
