@@ -5,14 +5,16 @@ import secrets
 import sys
 from argparse import ArgumentParser
 from http.client import HTTPConnection, HTTPException
-from io import StringIO
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management import BaseCommand, CommandError, call_command, get_commands
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.core.management import BaseCommand, CommandError, call_command
 
 from suspensions.checks import dangers_of_listening
+from suspensions.domain.policy import Role
+from suspensions.domain.scopes import Scope
 from suspensions.domain.values import SYSTEM
 from suspensions.management.addresses import DEFAULT_BIND, Address, parse_bind, require_free
 from suspensions.management.processes import Child, Supervisor
@@ -20,11 +22,10 @@ from suspensions.management.statics import ensure_static_files
 from suspensions.operations import access
 
 FIRST_ACCOUNT = "admin"
-FIRST_ROLES = ("viewer", "approver", "operator", "admin")
-DEMO_ACCOUNT = "demo-agent"
-DEMO_ROLES = ("agent",)
-DEMO_SCOPE = "workspace=demo"
-DEMO_NAME = "demo"
+FIRST_ROLES = (Role.VIEWER, Role.APPROVER, Role.OPERATOR, Role.ADMIN)
+DEMO_AGENT, DEMO_BUS = "demo-agent", "demo-bus"
+DEMO_SCOPE = Scope("workspace=demo")
+DEMO_TOKEN = "demo"  # noqa: S105  # the token's name
 
 
 class Command(BaseCommand):
@@ -55,12 +56,12 @@ class Command(BaseCommand):
         require_free(address)
         call_command("migrate", interactive=False, verbosity=0)
         ensure_static_files()
-        password = self._make_first_account()
+        self._make_first_account()
         children = [_web(address), Child("sweeper", _manage("sweep"))]
         if not options["no_demo"]:
-            children += _demo(address)
+            children.append(_demo(address))
         supervisor = Supervisor(children, report=self._report)
-        code = supervisor.run(lambda: self._announce(address, password))
+        code = supervisor.run(lambda: self._announce(address))
         self._report("stopped")
         if code:
             sys.exit(code)
@@ -68,34 +69,33 @@ class Command(BaseCommand):
     def _report(self, line: str) -> None:
         self.stderr.write(f"up: {line}")
 
-    def _announce(self, address: Address, password: str | None) -> bool:
-        """Print the address, and a new account's password this one time, once it is ready."""
+    def _announce(self, address: Address) -> bool:
+        """Print the address once the server is ready."""
         if not _is_ready(address):
             return False
-        lines = [f"Cortex Admin is ready: {address.url}"]
-        if password is not None:
-            lines += [
-                f"  sign in as  {FIRST_ACCOUNT}",
-                f"  password    {password}   (shown this once)",
-            ]
-        self.stdout.write("\n".join(["", *lines, "  Ctrl-C stops everything.", ""]))
+        self.stdout.write(f"\nCortex Admin is ready: {address.url}\n  Ctrl-C stops everything.\n")
         self.stdout.flush()
         return True
 
-    def _make_first_account(self) -> str | None:
-        """Make the first person where there is none; give the new password."""
+    def _make_first_account(self) -> None:
+        """Make the first person where nobody can sign in, and print the password this one time.
+
+        1. Roles, which make the account where it is missing. 2. Password. 3. Print. An end between
+        1 and 2 leaves nobody who can sign in, so that the next start does it all again.
+        """
         users = get_user_model().objects
-        if users.exists():
-            return None
+        if users.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX).exists():
+            return
+        access.make_principal(FIRST_ACCOUNT, by=SYSTEM)
+        for role in FIRST_ROLES:
+            access.grant_role(FIRST_ACCOUNT, role, DEMO_SCOPE, SYSTEM)
         password = secrets.token_urlsafe(12)
-        users.create_superuser(username=FIRST_ACCOUNT, password=password)
-        _grant(FIRST_ACCOUNT, FIRST_ROLES)
-        return password
-
-
-def _grant(account: str, roles: tuple[str, ...], *words: str) -> None:
-    for role in roles:
-        call_command("grant", account, role, "--scope", DEMO_SCOPE, *words, stdout=StringIO())
+        user = users.get(username=FIRST_ACCOUNT)
+        user.is_staff = user.is_superuser = True
+        user.set_password(password)
+        user.save()
+        self.stdout.write(f"\n  sign in as  {FIRST_ACCOUNT}\n  password    {password}   (shown this once)")
+        self.stdout.flush()
 
 
 def _manage(*words: str) -> list[str]:
@@ -110,15 +110,22 @@ def _web(address: Address) -> Child:
     return Child("web server", command, quiet, essential=True)
 
 
-def _demo(address: Address) -> list[Child]:
-    """Give the sample agents: outsiders that hold a token and speak the REST API only."""
-    if "demo_agent" not in get_commands():
-        return []
-    _grant(DEMO_ACCOUNT, DEMO_ROLES, "--service")
-    # Made anew at each start: a token's text is shown once and kept nowhere.
-    token = access.renew_token(DEMO_ACCOUNT, DEMO_NAME, SYSTEM)
-    environment = {"CORTEX_URL": address.url, "CORTEX_TOKEN": token, "CORTEX_SCOPE": DEMO_SCOPE}
-    return [Child("demo agents", _manage("demo_agent"), environment, needs_ready=True)]
+def _demo(address: Address) -> Child:
+    """Give the sample agents: outsiders that hold a token each and speak the REST API only."""
+    environment = {
+        "CORTEX_URL": address.url,
+        "CORTEX_SCOPE": DEMO_SCOPE.text,
+        "CORTEX_TOKEN": _service_token(DEMO_AGENT, Role.AGENT),
+        "CORTEX_BUS_TOKEN": _service_token(DEMO_BUS, Role.BUS),
+    }
+    return Child("demo agents", _manage("demo_agent"), environment, needs_ready=True)
+
+
+def _service_token(name: str, role: Role) -> str:
+    """A token of the service, in place of the last start's, which died with it."""
+    access.make_principal(name, service=True, by=SYSTEM)
+    access.grant_role(name, role, DEMO_SCOPE, SYSTEM)
+    return access.renew_token(name, DEMO_TOKEN, SYSTEM)
 
 
 def _is_ready(address: Address) -> bool:
