@@ -261,7 +261,8 @@ FLIGHTS = (
 EDITED = FLIGHTS.replace("business", "economy").replace("gift_card_8516878", "credit_card_3563913")
 CERTIFICATE = (
     '{"user_id": "m\u0430teo_fuentes_4471", "amount": 250, "message": "Dear Mateo, we are sorry that your connection '
-    "from Oslo on 11 March was cancelled and that you spent the night at the airport. " + "As you travel with us often, we "
+    "from Oslo on 11 March was cancelled and that you spent the night at the airport. "
+    + "As you travel with us often, we "
     "would like to make this right. " * 3 + "The certificate is valid for twelve months and can be used for any Halden "
     'Air fare.\u200b"}'
 )
