@@ -93,7 +93,7 @@ def refused(error: type[CortexError], *scopes: Scope) -> Iterator[pytest.Excepti
     assert type(caught.value) is error
 
 
-# -- time --------------------------------------------------------------------------------------------
+# -- time ------------------------------------------------------------------------------------------
 
 
 class Clock:
@@ -126,7 +126,7 @@ def stopped_clock() -> Iterator[Clock]:
 MICROSECOND = timedelta(microseconds=1)
 
 
-# -- digests and chains, by hand ---------------------------------------------------------------------
+# -- digests and chains, by hand -------------------------------------------------------------------
 
 
 def hashed(domain: str, members: dict[str, Any]) -> str:
@@ -195,7 +195,7 @@ def lease_of(run_id: str) -> tuple[str | None, int]:
     return row["lease_owner"], row["lease_epoch"]
 
 
-# -- faults that only raw SQL can make ------------------------------------------------------------------
+# -- faults that only raw SQL can make -------------------------------------------------------------
 
 
 def insert_row(table: str, row: dict[str, Any], **changes: Any) -> None:

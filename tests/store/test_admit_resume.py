@@ -87,7 +87,7 @@ def other_pause(scope: Scope) -> Suspension:
     return make_pause(scope, Reason.AGENT_REPLY)
 
 
-# -- an admission -------------------------------------------------------------------------------------
+# -- an admission ----------------------------------------------------------------------------------
 
 
 def test_a_reply_is_admitted_once_and_its_receipt_says_all_that_it_binds(time: Clock) -> None:
@@ -184,7 +184,7 @@ def test_an_empty_input_is_refused() -> None:
         admit(pause, value=b"")
 
 
-# -- until when it may be started ------------------------------------------------------------------------
+# -- until when it may be started ------------------------------------------------------------------
 
 
 def test_without_a_deadline_an_answer_waits_for_a_worker_as_long_as_it_takes(time: Clock) -> None:
@@ -222,7 +222,7 @@ def test_a_longest_wait_beyond_the_bound_changes_nothing(time: Clock, settings: 
     assert admit(pause).start_by == time.ahead(900)
 
 
-# -- the record first --------------------------------------------------------------------------------------
+# -- the record first ------------------------------------------------------------------------------
 
 
 def _started(admission: Admission) -> None:
@@ -324,7 +324,7 @@ def test_a_reply_to_a_pause_that_a_person_answered_is_told_so() -> None:
     assert caught.value.admission.request_digest == winner.request_digest
 
 
-# -- refusals, in their order --------------------------------------------------------------------------------
+# -- refusals, in their order ----------------------------------------------------------------------
 
 
 def test_other_scopes_see_a_missing_run(time: Clock) -> None:
@@ -470,7 +470,7 @@ def test_the_reply_echoes_every_address_as_a_set() -> None:
     assert admit(pause, reply_with=frozenset({"r-2", "r-1"})).fresh
 
 
-# -- the database is the last guard ---------------------------------------------------------------------------
+# -- the database is the last guard ----------------------------------------------------------------
 
 
 def test_the_database_takes_no_second_admission_of_a_pause() -> None:

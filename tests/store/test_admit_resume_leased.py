@@ -67,7 +67,7 @@ def admit(
     return resumes.admit_resume(caller(pause.scope, Role.BUS), request, addresses, lease=lease, first=first)
 
 
-# -- what is taken ------------------------------------------------------------------------------------
+# -- what is taken ---------------------------------------------------------------------------------
 
 
 def test_the_lease_is_taken_in_the_commit_that_claims_the_pause(pause: Suspension, time: Clock) -> None:
@@ -141,7 +141,7 @@ def test_a_lapsed_admitter_leaves_a_resume_that_anybody_may_start(pause: Suspens
     assert (started.lease_owner, started.lease_epoch) == ("other", 2)
 
 
-# -- a repeat takes nothing -----------------------------------------------------------------------------
+# -- a repeat takes nothing ------------------------------------------------------------------------
 
 
 FIRSTS: list[tuple[LeaseTake, dict[str, Any] | None]] = [
@@ -196,7 +196,7 @@ def test_another_request_is_told_of_the_record_before_its_lease_is_looked_at(
         admit(pause, lease, given, value=b"another")
 
 
-# -- refusals, in their order ------------------------------------------------------------------------------
+# -- refusals, in their order ----------------------------------------------------------------------
 
 
 def _wrong_takes(run_id: str) -> list[tuple[LeaseTake | None, Snapshot | None]]:

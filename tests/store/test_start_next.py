@@ -70,7 +70,7 @@ def run_of(started: Start | None) -> str | None:
     return None if started is None else started.version.run_id
 
 
-# -- which one -----------------------------------------------------------------------------------------------
+# -- which one -------------------------------------------------------------------------------------
 
 
 def test_the_oldest_admission_goes_first_and_each_goes_once(scope: Scope, time: Clock) -> None:
@@ -202,7 +202,7 @@ def test_a_run_that_is_not_where_its_admission_left_it_is_not_handed_out(scope: 
     assert run_of(next_start(scope)) == good.version.run_id
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
@@ -235,7 +235,7 @@ def test_a_lease_that_cannot_be_taken_is_refused_whether_or_not_there_is_work(
         resumes.start_next(caller(scope), scope, lease)
 
 
-# -- the same request again -----------------------------------------------------------------------------------------
+# -- the same request again ------------------------------------------------------------------------
 
 
 @pytest.fixture

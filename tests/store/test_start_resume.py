@@ -71,7 +71,7 @@ def admitted(scope: Scope | None = None, *, seconds: float | None = None, time: 
     return admit(make_pause(scope or fresh_scope(), Reason.AGENT_REPLY, expires_at=expires_at))
 
 
-# -- a start ---------------------------------------------------------------------------------------------
+# -- a start ---------------------------------------------------------------------------------------
 
 
 def test_the_fresh_start_alone_carries_what_to_execute(time: Clock) -> None:
@@ -188,7 +188,7 @@ def test_an_unleased_start_leaves_the_admitters_lease_where_it_is() -> None:
     assert lease_of(admission.version.run_id) == ("admitter", 1)
 
 
-# -- refusals, in their order ------------------------------------------------------------------------------
+# -- refusals, in their order ----------------------------------------------------------------------
 
 
 def test_without_an_admission_there_is_nothing_to_start() -> None:
@@ -332,7 +332,7 @@ def test_an_imported_closure_without_a_start_forbids_the_start(time: Clock) -> N
         start(admission)
 
 
-# -- the stored pause is the one that was admitted ------------------------------------------------------------
+# -- the stored pause is the one that was admitted -------------------------------------------------
 
 _CHANGES: dict[str, tuple[str, object]] = {
     "other arguments": (
@@ -408,7 +408,7 @@ def test_a_passed_window_is_said_before_a_changed_pause(time: Clock) -> None:
         start(admission)
 
 
-# -- reading ---------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def test_a_start_is_read_back_whole_and_without_the_work() -> None:
@@ -442,7 +442,7 @@ def test_what_was_not_started_has_no_start(time: Clock) -> None:
             resumes.get_start(caller(at), at, run_id, suspension_id)
 
 
-# -- the database is the last guard -----------------------------------------------------------------------------
+# -- the database is the last guard ----------------------------------------------------------------
 
 
 def test_the_database_takes_neither_a_second_start_nor_an_expiry_beside_a_start(time: Clock) -> None:

@@ -51,7 +51,7 @@ def start(admission: Admission, lease: LeaseTake | None, first: Snapshot | None 
     )
 
 
-# -- what is taken ---------------------------------------------------------------------------------------
+# -- what is taken ---------------------------------------------------------------------------------
 
 
 def test_the_lease_is_taken_with_the_start_whoever_held_it(admission: Admission, time: Clock) -> None:
@@ -134,7 +134,7 @@ def test_an_epoch_never_falls_over_the_life_of_a_run(time: Clock) -> None:
     assert (admission.lease_epoch, started.lease_epoch, lease_of(run.id)) == (2, 3, ("w", 4))
 
 
-# -- a repeat takes nothing ---------------------------------------------------------------------------------
+# -- a repeat takes nothing ------------------------------------------------------------------------
 
 
 _TAKES: list[tuple[LeaseTake | None, dict[str, Any] | None]] = [
@@ -168,7 +168,7 @@ def test_a_repeated_start_takes_nothing(
     assert (again.lease_owner, again.lease_epoch) == ("worker", 2)
 
 
-# -- refusals, in their order ---------------------------------------------------------------------------------
+# -- refusals, in their order ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("lease", "first"), _TAKES[2:6] + _TAKES[7:], ids=_IDS[2:6] + _IDS[7:])
