@@ -7,7 +7,7 @@ transaction. Nothing here grants anything.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from suspensions.domain import clock, ids
@@ -99,7 +99,7 @@ def close_resume(request: ClosureRequest, proof: bytes, actor: Actor) -> Closure
     used = sql.fetch_one("SELECT proof_digest FROM resume_closure WHERE proof_ref = %s", (request.proof_ref,))
     if used is not None:
         raise ResumeClosureConflict("The proof reference was used already.")
-    return _close(row, request, proof, actor)
+    return _close(row, request, proof, actor, now)
 
 
 def _require_latest(request: ClosureRequest) -> Start:
@@ -133,8 +133,7 @@ def _require_latest(request: ClosureRequest) -> Start:
     return start
 
 
-def _close(row: RunRow, request: ClosureRequest, proof: bytes, actor: Actor) -> Closure:
-    now = clock.now()
+def _close(row: RunRow, request: ClosureRequest, proof: bytes, actor: Actor, now: datetime) -> Closure:
     closure = Closure(
         request=request,
         request_digest=request.digest(),

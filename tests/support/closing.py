@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.db import transaction
+
 from suspensions.domain.errors import ClosureDenied
 from suspensions.domain.policy import Caller
 from suspensions.domain.values import Closure, ClosureRequest
-from suspensions.operations.transactions import in_transaction
 
 PERMISSIVE_AUTHORIZER = "tests.support.closing.PermissiveAuthorizer"
 PERMISSIVE_FENCE = "tests.support.closing.PermissiveFence"
@@ -32,7 +33,8 @@ class PermissiveFence:
         self, caller: Caller, request: ClosureRequest, proof: bytes, close: Callable[[], Closure]
     ) -> Closure:
         """Close in one durable transaction."""
-        return in_transaction(close)
+        with transaction.atomic(durable=True):
+            return close()
 
 
 class DenyingAuthorizer(PermissiveAuthorizer):
@@ -50,9 +52,6 @@ class DenyingFence(PermissiveFence):
         self, caller: Caller, request: ClosureRequest, proof: bytes, close: Callable[[], Closure]
     ) -> Closure:
         """Raises: ClosureDenied, always, after the store has done its part in the same transaction."""
-
-        def closed_and_denied() -> Closure:
+        with transaction.atomic(durable=True):
             close()
             raise ClosureDenied("A new holder appeared.")
-
-        return in_transaction(closed_and_denied)
