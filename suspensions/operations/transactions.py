@@ -28,6 +28,9 @@ Finished = Callable[[], None]
 
 ATTEMPTS = 3
 _DEADLOCK, _SERIALIZATION = "40P01", "40001"
+_CONNECTION_EXCEPTION = "08"
+# The server shut down, crashed, is starting up, or cut a transaction that idled for too long.
+_GONE = ("57P01", "57P02", "57P03", "25P03")
 
 # Constraint names on PostgreSQL, column lists on SQLite: what a violated unique key means to the caller.
 _TAKEN: dict[str, type[CortexError]] = {
@@ -79,12 +82,13 @@ def with_attempts(once: Callable[[Finished], R]) -> R:
             if attempt == ATTEMPTS or not _is_unique_violation(error):
                 raise _translated(error) from error
         except (OperationalError, InterfaceError) as error:
-            if finished and connection_lost():
+            lost = connection_lost(error)
+            if finished and lost:
                 connection.close()
                 raise CommitUnknown from error
-            if not _may_be_retried(error):
+            if not lost and not _may_be_retried(error):
                 raise
-            if connection_lost():
+            if lost:
                 connection.close()
             elif is_locked(error):
                 raise StoreBusy from error
@@ -96,10 +100,15 @@ def _finish(finished: list[bool]) -> None:
     reach(Point.BEFORE_COMMIT)
 
 
-def connection_lost() -> bool:
-    """Whether the connection can no longer say what became of the transaction."""
-    raw = connection.connection
-    return raw is None or (connection.vendor == "postgresql" and bool(raw.closed or raw.broken))
+def connection_lost(error: Exception) -> bool:
+    """Whether the server or the way to it went away, so that nobody can say what became of the transaction.
+
+    The error tells, not the connection: leaving the transaction's block has already opened another one.
+    """
+    if connection.vendor != "postgresql":
+        return False
+    state = sqlstate(error)
+    return state is None or state.startswith(_CONNECTION_EXCEPTION) or state in _GONE
 
 
 def is_locked(error: Exception) -> bool:
@@ -107,7 +116,7 @@ def is_locked(error: Exception) -> bool:
 
 
 def _may_be_retried(error: Exception) -> bool:
-    return connection_lost() or is_locked(error) or sqlstate(error) in (_DEADLOCK, _SERIALIZATION)
+    return is_locked(error) or sqlstate(error) in (_DEADLOCK, _SERIALIZATION)
 
 
 def sqlstate(error: Exception) -> str | None:
