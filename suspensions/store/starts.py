@@ -221,11 +221,13 @@ def _require_may_start(resume: _Resume, now: datetime) -> None:
 
 
 def _require_as_admitted(resume: _Resume) -> SuspensionRow:
-    """The stored pause, recomputed from its very content: what a worker gets is what was approved.
+    """The stored pause and input, recomputed from their very content: what a worker gets is what was approved.
 
-    Raises: ResumeAdmissionConflict where it is gone or changed.
+    Raises: ResumeAdmissionConflict where either is gone or changed.
     """
-    suspension, body = resume.suspension, resume.continuation
+    suspension, body, admission = resume.suspension, resume.continuation, resume.admission
+    if not same_digest(sha256_hex(bytes(resume.input or b"")), admission.input_sha256):
+        raise ResumeAdmissionConflict(detail="The stored input is not the one that was admitted.")
     if suspension is None or body is None:
         raise ResumeAdmissionConflict(detail="The stored pause is gone.")
     recomputed = suspension_digest(
@@ -237,7 +239,7 @@ def _require_as_admitted(resume: _Resume) -> SuspensionRow:
         sha256_hex(bytes(body)),
         from_database(suspension.expires_at),
     )
-    if not same_digest(recomputed, resume.admission.suspension_digest):
+    if not same_digest(recomputed, admission.suspension_digest):
         raise ResumeAdmissionConflict(detail="The stored pause is not the one that was admitted.")
     return suspension
 
@@ -322,6 +324,7 @@ def _repeat_start(scope: Scope, request_id: str, owner: str, actor: Actor) -> St
     )
     if not unused or start is None:
         raise ResumeAlreadyStarted("The start of this request_id was used; ask with a new one.")
+    _require_as_admitted(resume)
     return _with_work(start, resume)
 
 

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from suspensions.domain import clock
-from suspensions.domain.errors import CortexError
+from suspensions.domain.errors import CortexError, ResumeAdmissionConflict
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import NewInteraction, Reason
@@ -169,3 +169,12 @@ def test_a_pause_that_goes_on_meanwhile_is_no_finding() -> None:
     with pytest.raises(CortexError):
         make_pause(scope, run=pause.run)
     assert findings(scope) == []
+
+
+def test_an_input_that_was_changed_since_its_admission_is_not_started() -> None:
+    scope = fresh_scope()
+    admission = admit(make_pause(scope, Reason.AGENT_REPLY))
+    with without_triggers():
+        execute("UPDATE resume_admission SET input = %s WHERE scope = %s", b"{}", scope.text)
+    with pytest.raises(ResumeAdmissionConflict):
+        start(admission)
