@@ -1,0 +1,45 @@
+"""However many come at once, one wins, and everybody else hears to whom it lost.
+
+Each contest is met by threads (held so that all have begun before the first one writes), by processes, and once without
+the guard that decides it, to show that the race is there at all.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.concurrency import children
+from tests.concurrency.contests import CONTESTS
+from tests.concurrency.meeting import contend, race_without_guard
+from tests.concurrency.outcomes import codes, summary
+
+MANY = 20
+SEVERAL = 4
+
+every_contest = pytest.mark.parametrize("name", sorted(CONTESTS))
+
+
+@every_contest
+def test_threads_have_one_winner(name: str) -> None:
+    contest = CONTESTS[name](MANY)
+    contest.check(contend(contest.calls))
+
+
+@every_contest
+@pytest.mark.usefixtures("warm_parent")
+def test_processes_have_one_winner(name: str) -> None:
+    contest = CONTESTS[name](SEVERAL)
+    contest.check(children.contend_in_processes(contest.calls))
+
+
+@every_contest
+def test_the_race_happens_once_its_guard_is_gone(name: str, engine: str) -> None:
+    """On PostgreSQL what must hold breaks; on SQLite, where a late lock shows no double, the losers are not told
+    why they lost: they fail with "database is locked"."""
+    contest = CONTESTS[name](SEVERAL)
+    outcomes, met = race_without_guard(contest.calls)
+    assert met == SEVERAL, f"only {met} were between reading and writing at one time"
+    if engine == "sqlite":
+        assert "store_busy" in codes(outcomes), summary(outcomes)
+    with pytest.raises(AssertionError):
+        contest.check(outcomes)
