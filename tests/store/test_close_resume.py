@@ -58,7 +58,7 @@ from tests.store.support2 import (
 from tests.support import closing
 from tests.support.builders import admit, caller, fresh_scope, make_pause, new_suspension, snapshot, start, take
 
-PROOF = b"header.claims.signature"
+PROOF = closing.PROOF
 
 
 @pytest.fixture(autouse=True)
@@ -76,23 +76,7 @@ def uncertain(scope: Scope, time: Clock, **more: Any) -> tuple[Admission, Start]
 
 
 def request_for(admission: Admission, started: Start, time: Clock, **changes: Any) -> ClosureRequest:
-    """A closure request in which everything is right but for the changes."""
-    members: dict[str, Any] = {
-        "schema_version": 1,
-        "scope": admission.scope,
-        "version": admission.version,
-        "admission_digest": admission.request_digest,
-        "start_digest": started.digest,
-        "run_revision": admission.claimed_revision,
-        "actor": "ops",
-        "issuer": "datacentre",
-        "issuer_revision": "3",
-        "proof_ref": f"proof of {admission.version.suspension_id}",
-        "proof_digest": sha256(PROOF).hexdigest(),
-        "observed_at": time.now,
-        "expires_at": time.ahead(3600),
-    }
-    return ClosureRequest(**{**members, **changes})
+    return closing.closure_request(admission, started, time.now, **changes)
 
 
 def close(request: ClosureRequest, *, by: Caller | None = None, proof: bytes = PROOF) -> Closure:

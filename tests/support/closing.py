@@ -6,17 +6,42 @@ Settings name them by dotted path: CLOSURE_AUTHORIZER and CLOSURE_FENCE.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
 
 from django.db import transaction
 
 from suspensions.domain.errors import ClosureDenied
 from suspensions.domain.policy import Caller
-from suspensions.domain.values import Closure, ClosureRequest
+from suspensions.domain.values import Admission, Closure, ClosureRequest, Start
 
 PERMISSIVE_AUTHORIZER = "tests.support.closing.PermissiveAuthorizer"
 PERMISSIVE_FENCE = "tests.support.closing.PermissiveFence"
 DENYING_AUTHORIZER = "tests.support.closing.DenyingAuthorizer"
 DENYING_FENCE = "tests.support.closing.DenyingFence"
+
+PROOF = b"header.claims.signature"
+
+
+def closure_request(admission: Admission, started: Start, now: datetime, **changes: Any) -> ClosureRequest:
+    """A closure request in which everything is right but for the changes; its proof is `PROOF`."""
+    members: dict[str, Any] = {
+        "schema_version": 1,
+        "scope": admission.scope,
+        "version": admission.version,
+        "admission_digest": admission.request_digest,
+        "start_digest": started.digest,
+        "run_revision": admission.claimed_revision,
+        "actor": "ops",
+        "issuer": "datacentre",
+        "issuer_revision": "3",
+        "proof_ref": f"proof of {admission.version.suspension_id}",
+        "proof_digest": sha256(PROOF).hexdigest(),
+        "observed_at": now,
+        "expires_at": now + timedelta(hours=1),
+    }
+    return ClosureRequest(**{**members, **changes})
 
 
 class PermissiveAuthorizer:
