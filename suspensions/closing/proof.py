@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.db import transaction
 from jwt.algorithms import OKPAlgorithm
 from jwt.utils import base64url_decode, base64url_encode
 
 from suspensions.domain import proofs
 from suspensions.domain.errors import ClosureDenied
+from suspensions.domain.keys import require_ed25519
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.proofs import IssuerKey
 from suspensions.domain.scopes import Scope
-from suspensions.domain.texts import invalid
 from suspensions.domain.values import Closure, ClosureRequest
 from suspensions.store import fencing, issuers, sql
 
@@ -96,17 +93,6 @@ def _decode(segment: bytes) -> bytes:
     if base64url_encode(decoded) != segment:
         raise ClosureDenied("The proof is not in the one base64url form of its bytes.")
     return decoded
-
-
-def require_ed25519(public_key: str) -> Ed25519PublicKey:
-    """A PEM SubjectPublicKeyInfo that holds an Ed25519 key. Raises: InvalidRequest."""
-    try:
-        key = load_pem_public_key(public_key.encode())
-    except (ValueError, UnsupportedAlgorithm):
-        raise invalid("/public_key", "must be a PEM SubjectPublicKeyInfo") from None
-    if not isinstance(key, Ed25519PublicKey):
-        raise invalid("/public_key", "must be an Ed25519 key")
-    return key
 
 
 def sign_proof(claims: dict[str, object], private_key_pem: str, kid: str) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 from django.core.management import CommandError
 from django.db import OperationalError, ProgrammingError
@@ -12,6 +13,8 @@ from suspensions.domain.errors import CortexError
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 
+MOST_BYTES = 1 << 20
+"""A key or a list of claims is far smaller."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -39,6 +42,21 @@ def read_scope(text: str) -> Scope:
     """Raises: CommandError."""
     with one_line_errors():
         return Scope.parse(text)
+
+
+def read_text_file(path: str) -> str:
+    """A small UTF-8 file, such as a key. Raises: CommandError."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        text = content.decode()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} is no text") from None
+    if len(content) > MOST_BYTES:
+        raise CommandError(f"{path} is larger than {MOST_BYTES:,} bytes")
+    return text
 
 
 def read_duration(text: str) -> timedelta:
