@@ -407,9 +407,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
+    "DEFAULT_GENERATOR_CLASS": "suspensions.api.schema.generator.Generator",
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
 }
 
 # --- Logs ----------------------------------------------------------------------------------

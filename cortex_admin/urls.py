@@ -3,6 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from suspensions.api.schema import views as schema_views
+
 handler400 = "cortex_admin.errors.bad_request"
 handler403 = "cortex_admin.errors.permission_denied"
 handler404 = "cortex_admin.errors.not_found"
@@ -11,5 +13,8 @@ handler500 = "cortex_admin.errors.server_error"
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("suspensions.api.urls")),
+    path("api/schema/", schema_views.schema),
+    path("api/docs/", schema_views.docs),
+    path("problems/<str:code>", schema_views.problem),
     path("", include("suspensions.pages.urls")),
 ]

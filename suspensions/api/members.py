@@ -50,6 +50,7 @@ class Shape:
     members: Mapping[str, Member]
     build: Callable[[dict[str, Any], str], Any] = field(default=lambda members, pointer: members)
     description: str = ""
+    example: Schema | None = None
     known: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +110,19 @@ def type_id(prefix: str) -> Member:
         lambda value, pointer: ids.require_id(value, prefix),
         {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},
     )
+
+
+def free_or_type_id(prefix: str) -> Member:
+    """A free identifier, or a TypeID of this prefix: another prefix is a mix-up. Raises: InvalidId."""
+
+    def read(value: Any, pointer: str) -> str:
+        given = require_identifier(value, pointer)
+        return ids.require_id(given, prefix) if _TYPE_ID.fullmatch(given) else given
+
+    return Member(read, identifier().schema)
+
+
+_TYPE_ID = re.compile(r"[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
 
 
 def text(longest: int, shortest: int = 0) -> Member:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from suspensions.api.members import (
@@ -22,6 +23,7 @@ from suspensions.api.members import (
     Shape,
     as_is,
     choice,
+    free_or_type_id,
     identifier,
     nested,
     reference,
@@ -91,7 +93,17 @@ _NEW_RUN = {
     "persona_ref": text(limits.MAX_NAME),
     "lease": nested(LEASE_TAKE),
 }
-NEW_RUN = Shape("NewRun", _NEW_RUN)
+NEW_RUN = Shape(
+    "NewRun",
+    _NEW_RUN,
+    example={
+        "id": "arun_01kb9x6q3hf5trm0c8zv2w4yej",
+        "agent_name": "care-desk",
+        "input": "Please cancel my booking.",
+        "metadata": {"ticket": 4711},
+        "lease": {"owner": "worker-1", "seconds": 60},
+    },
+)
 FINISH = Shape(
     "Finish",
     {
@@ -100,8 +112,13 @@ FINISH = Shape(
         "error": CONTENT,
         "lease": nested(HOLDER),
     },
+    example={"outcome": "completed", "output": "Cancelled.", "lease": {"owner": "worker-1", "epoch": 2}},
 )
-CANCEL = Shape("Cancel", {"reason": text(limits.MAX_NOTE).must(), "lease": nested(HOLDER)})
+CANCEL = Shape(
+    "Cancel",
+    {"reason": text(limits.MAX_NOTE).must(), "lease": nested(HOLDER)},
+    example={"reason": "The customer called it off."},
+)
 
 # -- pauses ------------------------------------------------------------------------------------------
 
@@ -129,6 +146,22 @@ NEW_SUSPENSION = Shape(
         "lease": nested(HOLDER),
     },
     _new_suspension,
+    example={
+        "id": "sus_01kb9x6vb2exrsf7dx5a9t1g4k",
+        "run_id": "arun_01kb9x6q3hf5trm0c8zv2w4yej",
+        "reason": "approval",
+        "pending": [
+            {
+                "id": "call_8f1",
+                "name": "cancel_reservation",
+                "arguments": '{"reservation_id": "ZFA04Y"}',
+                "note": "Cancelling cannot be undone.",
+            }
+        ],
+        "continuation": {"messages": [{"role": "user", "content": "Please cancel my booking."}]},
+        "expires_at": "2031-05-01T12:00:00Z",
+        "lease": {"owner": "worker-1", "epoch": 1},
+    },
 )
 VERSION = Shape(
     "ClaimVersion",
@@ -148,6 +181,7 @@ CLAIM = Shape(
         "lease": nested(LEASE_TAKE),
         "first": nested(FIRST),
     },
+    example={"lease": {"owner": "worker-1", "seconds": 60}},
 )
 CLAIM_CONTINUATION = Shape(
     "ContinuationClaim",
@@ -165,6 +199,17 @@ DECISION = Shape(
             {"type": "array", "items": reference("CallDecision"), "minItems": 1, "maxItems": limits.MAX_CALLS},
             required=True,
         ),
+    },
+    example={
+        "run_revision": 2,
+        "decisions": [
+            {
+                "call_id": "call_8f1",
+                "decision": "approve",
+                "note": "Asked for by phone.",
+                "arguments_sha256": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+            }
+        ],
     },
 )
 NEW_ADMISSION = Shape(
@@ -188,6 +233,7 @@ NEXT_START = Shape(
         "agent_name": NAME,
         "wait": SECONDS.told("Seconds to wait for one, up to 30; more counts as 30."),
     },
+    example={"lease": {"owner": "worker-1", "seconds": 60}, "request_id": "take-0001", "wait": 25},
 )
 NEW_EXPIRY = Shape("NewExpiry", _RESUME)
 _CLOSURE_REQUEST = {
@@ -200,7 +246,7 @@ _CLOSURE_REQUEST = {
     "actor": identifier().must(),
     "issuer": identifier().must(),
     "issuer_revision": identifier().must(),
-    "proof_ref": type_id(ids.PROOF).must(),
+    "proof_ref": free_or_type_id(ids.PROOF).must(),
     "proof_digest": SHA256.must(),
     "observed_at": INSTANT.must(),
     "expires_at": INSTANT.must(),
@@ -237,7 +283,7 @@ NEW_INTERACTION = Shape(
     "NewInteraction",
     {
         "interaction_id": INTERACTION_ID.must(),
-        "session_id": type_id(ids.SESSION),
+        "session_id": free_or_type_id(ids.SESSION),
         "run_id": RUN_ID,
         "tool_use_id": identifier().must(),
         "tool_name": NAME,
@@ -249,6 +295,13 @@ NEW_INTERACTION = Shape(
 ANSWER = Shape("InteractionAnswer", {"result": as_is(_BLOCK).must()})
 RESULT = Shape("InteractionResult", {"result": as_is(_BLOCK)})
 
+
+PATH_IDS: Mapping[str, Member] = {
+    "run_id": RUN_ID,
+    "suspension_id": SUSPENSION_ID,
+    "interaction_id": INTERACTION_ID,
+}
+"""The ids that stand in addresses."""
 
 SHAPES = (
     LEASE_TAKE,

@@ -19,20 +19,15 @@ from rest_framework.views import APIView
 from suspensions.api import throttling
 from suspensions.api.authentication import BearerAuthentication, SessionAuthentication
 from suspensions.api.bodies import read_body, require_media_type
-from suspensions.api.members import RUN_ID, SUSPENSION_ID, Member, Shape
+from suspensions.api.members import Member, Shape
 from suspensions.api.negotiation import accepts_json
-from suspensions.api.requests import INTERACTION_ID
+from suspensions.api.requests import PATH_IDS
+from suspensions.api.schema.generator import RouteSchema
 from suspensions.domain.errors import InvalidRequest, NoScope, ScopeMismatch, Unauthenticated
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import dumps, loads
 from suspensions.problems import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
-
-PATH_IDS: Mapping[str, Member] = {
-    "run_id": RUN_ID,
-    "suspension_id": SUSPENSION_ID,
-    "interaction_id": INTERACTION_ID,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +98,7 @@ class Endpoint(APIView):
     """The pipeline. `initial` makes the outer checks, `act` hands over to the route."""
 
     routes: ClassVar[Mapping[str, Route]] = {}
+    schema = RouteSchema()
     authentication_classes = (BearerAuthentication, SessionAuthentication)
     call: Call
     route: Route

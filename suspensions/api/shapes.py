@@ -7,7 +7,7 @@ is left out of the others.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +35,8 @@ from suspensions.domain.values import (
     SuspensionItem,
     T,
 )
+from suspensions.domain.verification import Check
+from suspensions.queries.uncertain import UncertainResume
 
 
 def page(found: Page[T], shape: Callable[[T], Json]) -> Json:
@@ -218,6 +220,29 @@ def _receipt_tail(value: Admission | Start | Expiry | Closure) -> Json:
         "digest": value.digest,
         "record_sha256": value.record_sha256,
         "fresh": value.fresh,
+    }
+
+
+def verification(checks: Sequence[Check]) -> Json:
+    """What was compared of a receipt; it is valid where all of it holds."""
+    return {
+        "valid": all(check.ok for check in checks),
+        "checks": [{"name": check.name, "ok": check.ok, "detail": check.detail} for check in checks],
+    }
+
+
+def uncertain_resume(value: UncertainResume) -> Json:
+    return {
+        "run_id": value.run.id,
+        "suspension_id": value.start.version.suspension_id,
+        "scope": value.run.scope.text,
+        "started_at": format_instant(value.start.started_at),
+        "lease_owner": value.lease_owner,
+        "progress_at": instant_or_none(value.progress_at),
+        "admission_digest": value.start.request_digest,
+        "start_digest": value.start.digest,
+        "run": run_item(value.run),
+        "start": start(value.start),
     }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from suspensions.api import leases, resumes, runs, suspensions
+from suspensions.api import closures, interactions, leases, me, resumes, runs, suspensions
 from suspensions.api.routes import endpoint
 
 _RUN = "runs/<str:run_id>"
 _SUSPENSION = "suspensions/<str:suspension_id>"
 _RESUME = f"{_RUN}/{_SUSPENSION}"
+_INTERACTION = "interactions/<str:interaction_id>"
 
 urlpatterns = [
     endpoint("runs", POST=runs.create_run, GET=runs.list_runs),
@@ -28,12 +29,24 @@ urlpatterns = [
     endpoint(f"{_RESUME}/admission", GET=resumes.get_admission),
     endpoint(f"{_RESUME}/start", GET=resumes.get_start),
     endpoint(f"{_RESUME}/expiry", GET=resumes.get_expiry),
+    endpoint(f"{_RESUME}/closure", GET=closures.get_closure),
     endpoint("resume-starts", POST=resumes.start_resume, GET=resumes.list_starts),
     endpoint("resume-starts/next", POST=resumes.start_next),
     endpoint("resume-expiries", POST=resumes.expire_resume, GET=resumes.list_expiries),
+    endpoint("resume-closures", POST=closures.close_resume, GET=closures.list_closures),
+    endpoint("resume-closures/freeze", POST=closures.freeze_closure),
+    endpoint("receipts/verify", POST=closures.verify_receipt),
+    endpoint("uncertain-resumes", GET=closures.list_uncertain),
     endpoint("agent-reply-runs", GET=resumes.list_agent_reply_runs),
     endpoint(f"{_RUN}/progress", PUT=leases.save_progress, GET=leases.get_progress, DELETE=leases.delete_progress),
     endpoint(f"{_RUN}/lease/renew", POST=leases.renew_lease),
     endpoint(f"{_RUN}/lease/release", POST=leases.release_lease),
     endpoint(f"{_RUN}/lease/reclaim", POST=leases.reclaim_lease),
+    endpoint("interactions", POST=interactions.save_interaction, GET=interactions.list_interactions),
+    endpoint(_INTERACTION, GET=interactions.load_interaction),
+    endpoint(f"{_INTERACTION}/answer", POST=interactions.answer_interaction),
+    endpoint(f"{_INTERACTION}/resume-messages", POST=interactions.resume_messages),
+    endpoint(f"{_INTERACTION}/resolve", POST=interactions.resolve_interaction),
+    endpoint(f"{_INTERACTION}/mark-resolved", POST=interactions.mark_resolved),
+    endpoint("me", GET=me.get_me),
 ]

@@ -60,3 +60,21 @@ def test_a_pause_is_decided_started_and_finished(client: Client, scope: str) -> 
     assert assert_ok(client.get(f"{receipts}/admission"))["request_digest"] == admission["request_digest"]
     assert assert_ok(client.get(f"{receipts}/start"))["digest"] == start["digest"]
     assert "suspension" not in assert_ok(client.get(f"{receipts}/start"))
+
+
+def test_every_list_and_read_answers_as_documented(client: Client, scope: str) -> None:
+    for path in (
+        "/runs",
+        "/suspensions",
+        "/suspensions/expired",
+        "/resume-admissions",
+        "/resume-starts",
+        "/resume-expiries",
+        "/resume-closures",
+        "/uncertain-resumes",
+        "/agent-reply-runs",
+        "/interactions",
+    ):
+        assert assert_ok(client.get(path)) == {"items": [], "next": None}, path
+    me = assert_ok(client.get("/me"))
+    assert (me["principal"], me["token"]) == (client.principal, {"name": "test", "expires_at": None})

@@ -15,6 +15,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.values import SYSTEM
 from suspensions.operations import access
 from suspensions.problems import PROBLEMS
+from tests.support.openapi import require_documented
 
 BASE = "/api/v1"
 MEMBERS = ("type", "title", "status", "detail", "instance", "code", "errors", "request_id")
@@ -33,7 +34,10 @@ class Answer:
 
 
 class Client:
-    """Sends JSON with a bearer token. `scope` goes into the header unless it is None."""
+    """Sends JSON with a bearer token; `scope` goes into the header unless it is None.
+
+    Every answer is held against the OpenAPI document.
+    """
 
     def __init__(self, token: str, scope: str | None, principal: str = "") -> None:
         self.token, self.scope, self.principal = token, scope, principal
@@ -78,7 +82,10 @@ class Client:
             query_params=query or None,
             headers={name: value for name, value in sent.items() if value},
         )
-        return Answer(response.status_code, response.headers, response.content)
+        answer = Answer(response.status_code, response.headers, response.content)
+        body = answer.json() if answer.content and method != "HEAD" else None
+        require_documented(method, address, answer.status, answer.headers, body)
+        return answer
 
 
 def client_for(scope: str | Scope, *roles: Role, at: str | None = "", name: str = "") -> Client:
