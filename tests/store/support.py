@@ -168,6 +168,17 @@ def live_of(run_id: str) -> list[str]:
     return [row["id"] for row in found]
 
 
+def run_at_epoch(scope: Scope, epoch: int) -> Run:
+    """A running run under its so-manieth lease, by a holder of one name each time."""
+    now = this_moment()
+    with at(now - HOUR):
+        run = builders.make_run(scope, lease=builders.take(seconds=1))
+    for taken in range(1, epoch):
+        with at(now - HOUR + taken * MINUTE):
+            run, _ = in_transaction(leases.reclaim_lease, scope, run.id, builders.take(seconds=1), ACTOR)
+    return run
+
+
 def holder_or_nobody(run: Run) -> Holder | None:
     return None if run.lease is None else builders.holder_of(run)
 
