@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import datetime
 from hashlib import sha256
 
-from suspensions.domain.errors import InvalidCursor
+from suspensions.domain.errors import InvalidCursor, InvalidRequest
+from suspensions.domain.instants import parse_instant
 
 _TAG = 16
 
@@ -33,9 +35,29 @@ def read_cursor(cursor: str | None, binding: tuple[str, ...], width: int) -> tup
         key = json.loads(payload)
     except ValueError:
         raise InvalidCursor from None
-    if not isinstance(key, list) or len(key) != width or not all(isinstance(part, str) for part in key):
+    if not isinstance(key, list) or len(key) != width or not all(_is_sane(part) for part in key):
         raise InvalidCursor
     return tuple(key)
+
+
+def cursor_number(part: str) -> int:
+    """A number in a cursor's key. Raises: InvalidCursor: a cursor can be made up, and a database's numbers end."""
+    if not (part.isascii() and part.isdigit()) or len(part) > 18:
+        raise InvalidCursor
+    return int(part)
+
+
+def cursor_instant(part: str) -> datetime:
+    """An instant in a cursor's key. Raises: InvalidCursor."""
+    try:
+        return parse_instant(part)
+    except InvalidRequest:
+        raise InvalidCursor from None
+
+
+def _is_sane(part: object) -> bool:
+    # Keys are ids and instants; PostgreSQL fails on a NUL, and a made-up cursor must not make it fail.
+    return isinstance(part, str) and "\0" not in part
 
 
 def _tag(binding: tuple[str, ...], payload: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suspensions.domain import clock, interactions
-from suspensions.domain.cursors import make_cursor, read_cursor
+from suspensions.domain.cursors import cursor_instant, cursor_number, make_cursor, read_cursor
 from suspensions.domain.digests import INTERACTION, digest, sha256_hex
 from suspensions.domain.errors import (
     InteractionConflict,
@@ -16,7 +16,7 @@ from suspensions.domain.errors import (
     InvalidState,
     RunNotFound,
 )
-from suspensions.domain.instants import format_instant, parse_instant
+from suspensions.domain.instants import format_instant
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ENDED
 from suspensions.domain.strict_json import content_digest, dumps
@@ -240,9 +240,9 @@ def list_interactions(scope: Scope, cursor: str | None, limit: int, *, resolved:
     if not resolved:
         where += " AND resolved_at IS NULL"
     if after is not None:
-        at = sql.instant(parse_instant(after[0]))
+        at = sql.instant(cursor_instant(after[0]))
         where += " AND created_at <= %s AND (created_at < %s OR id < %s)"
-        parameters += [at, at, int(after[1])]
+        parameters += [at, at, cursor_number(after[1])]
     rows = sql.fetch_all(
         f"SELECT {LIST_SELECT} FROM interaction WHERE {where} ORDER BY created_at DESC, id DESC LIMIT %s",
         (*parameters, limit + 1),

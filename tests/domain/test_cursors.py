@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suspensions.domain.cursors import make_cursor, read_cursor
+from suspensions.domain.cursors import cursor_instant, cursor_number, make_cursor, read_cursor
 from suspensions.domain.errors import InvalidCursor
 
 LIST = ("resume-admissions", "w=a", "")
@@ -61,9 +61,23 @@ def test_a_cursor_whose_key_was_changed_is_refused() -> None:
         read_cursor(changed, LIST, 1)
 
 
-@given(st.lists(st.text(), min_size=1, max_size=3), st.lists(st.text(), min_size=1, max_size=4))
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), min_size=1, max_size=3),
+    st.lists(st.text(), min_size=1, max_size=4),
+)
 def test_a_cursor_travels_in_an_address_whatever_its_key_holds(key: list[str], binding: list[str]) -> None:
     cursor = make_cursor(tuple(binding), *key)
 
     assert re.fullmatch(r"[A-Za-z0-9_-]+", cursor)
     assert read_cursor(cursor, tuple(binding), len(key)) == tuple(key)
+
+
+def test_a_made_up_key_is_refused_before_a_database_sees_it() -> None:
+    with pytest.raises(InvalidCursor):
+        read_cursor(make_cursor(LIST, "sus_\0"), LIST, 1)
+    for part in ("", "-1", "9" * 19, "\u0663"):
+        with pytest.raises(InvalidCursor):
+            cursor_number(part)
+    with pytest.raises(InvalidCursor):
+        cursor_instant("yesterday")
+    assert cursor_number("42") == 42
