@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from suspensions.api.errors import unknown_address
 from suspensions.api.schema import views as schema_views
 
 handler400 = "cortex_admin.errors.bad_request"
@@ -15,6 +16,8 @@ urlpatterns = [
     path("api/v1/", include("suspensions.api.urls")),
     path("api/schema/", schema_views.schema),
     path("api/docs/", schema_views.docs),
+    path("api/", unknown_address),
+    path("api/<path:rest>", unknown_address),
     path("problems/<str:code>", schema_views.problem),
     path("", include("suspensions.pages.urls")),
 ]

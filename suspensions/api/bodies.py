@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.http import HttpRequest, UnreadablePostError
 from django.utils.http import parse_header_parameters
 
-from suspensions.domain.errors import BodyTooLarge, MalformedJson
+from suspensions.domain.errors import BodyTooLarge, MalformedJson, StoreBusy
 from suspensions.domain.limits import MAX_BODY_BYTES
 from suspensions.problems import LengthRequired, UnsupportedMediaType
 
 _CHUNK = 1 << 20
+_LARGE = 1 << 20
+_LARGE_AT_ONCE = threading.BoundedSemaphore(2)
+_PATIENCE = 15.0
+"""Seconds that a large body waits for its turn."""
 
 
 def require_media_type(request: HttpRequest) -> None:
@@ -21,6 +29,23 @@ def require_media_type(request: HttpRequest) -> None:
     charset = parameters.get("charset", "utf-8").lower()
     if media_type != "application/json" or charset not in ("utf-8", "utf8"):
         raise UnsupportedMediaType
+
+
+@contextmanager
+def turn_for(size: int) -> Iterator[None]:
+    """Let a few large bodies at a time be parsed and kept: a text of 32 MiB can become a tree of many times that.
+
+    Raises: StoreBusy where none of them ends in time.
+    """
+    if size <= _LARGE:
+        yield
+        return
+    if not _LARGE_AT_ONCE.acquire(timeout=_PATIENCE):
+        raise StoreBusy("Too many large requests at once; nothing was written. Try again.")
+    try:
+        yield
+    finally:
+        _LARGE_AT_ONCE.release()
 
 
 def read_body(request: HttpRequest) -> bytes:

@@ -6,12 +6,13 @@ import traceback
 from typing import Any
 
 import structlog
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import APIException
 
-from suspensions.domain.errors import BodyTooLarge, CortexError, InvalidRequest, NotFound, StoreBusy
+from suspensions.domain.errors import CortexError, InvalidRequest, NotFound, StoreBusy
 from suspensions.problems import PROBLEMS, problem_response
 
 log = structlog.stdlib.get_logger("cortex.api")
@@ -26,6 +27,12 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> HttpResponse:
     return problem_response(request, refusal)
 
 
+@csrf_exempt
+def unknown_address(request: HttpRequest, rest: str = "") -> HttpResponse:
+    """An address of the API that is not there: a problem with DEBUG on, too."""
+    return problem_response(request, NotFound())
+
+
 def as_refusal(error: Exception) -> CortexError:
     """The refusal that an exception stands for; a defect is logged."""
     match error:
@@ -35,8 +42,8 @@ def as_refusal(error: Exception) -> CortexError:
             return error
         case Http404():
             return NotFound()
-        case RequestDataTooBig():
-            return BodyTooLarge()
+        case SuspiciousOperation():
+            return InvalidRequest("The request is not one that is served here.")
         case OperationalError() | InterfaceError():
             # Every write that may have been committed has said so by itself.
             log.error("the database failed", error=type(error).__name__)

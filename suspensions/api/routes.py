@@ -7,18 +7,20 @@ of them. Source: api.md "Who calls, and in which scope", "Order of the outer che
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import structlog
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from suspensions.api import throttling
 from suspensions.api.authentication import BearerAuthentication, SessionAuthentication
-from suspensions.api.bodies import read_body, require_media_type
+from suspensions.api.bodies import read_body, require_media_type, turn_for
 from suspensions.api.members import Member, Shape
 from suspensions.api.negotiation import accepts_json
 from suspensions.api.requests import PATH_IDS
@@ -102,6 +104,12 @@ class Endpoint(APIView):
     authentication_classes = (BearerAuthentication, SessionAuthentication)
     call: Call
     route: Route
+    held: ExitStack
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer; what the request holds on the way is let go at its end."""
+        with ExitStack() as self.held:
+            return super().dispatch(request, *args, **kwargs)
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -119,7 +127,7 @@ class Endpoint(APIView):
         given = {name: PATH_IDS[name].read(text, "") for name, text in kwargs.items()}
         structlog.contextvars.bind_contextvars(**given)
         query = _read_query(django_request, self.route)
-        body, text = _read_content(django_request, self.route)
+        body, text = self._read_content(django_request)
         if isinstance(body, dict) and scope is not None and body.get("scope", scope) != scope:
             raise ScopeMismatch
         self.call = Call(caller, scope, given, query, body, text)
@@ -134,6 +142,25 @@ class Endpoint(APIView):
         if found is None:
             raise MethodNotAllowed(method, tuple(self.routes))
         return found
+
+    def _read_content(self, request: HttpRequest) -> tuple[Any, bytes]:
+        """The body read as its shape, and its text.
+
+        Raises: as `bodies`, then MalformedJson, InvalidRequest and what the members' readers raise.
+        """
+        shape = self.route.body
+        if shape is None:
+            return None, b""
+        unnamed = shape.may_be_empty and not request.META.get("CONTENT_TYPE")
+        if not unnamed:
+            require_media_type(request)
+        text = read_body(request)
+        if not text and shape.may_be_empty:
+            return shape.read({}), text
+        if unnamed:
+            raise UnsupportedMediaType
+        self.held.enter_context(turn_for(len(text)))
+        return shape.read(loads(text)), text
 
 
 def _require_caller(request: Request) -> Caller:
@@ -164,27 +191,12 @@ def _read_query(request: HttpRequest, route: Route) -> dict[str, Any]:
             raise InvalidRequest("The query holds a parameter that is not known here.")
         if len(values) != 1:
             raise InvalidRequest(f"The query's {name} is given more than once.")
-        read[name] = route.query[name].read(values[0], f"?{name}")
-    for name, member in route.query.items():
-        if member.required and name not in read:
-            raise InvalidRequest(f"The query needs {name}.")
+        try:
+            read[name] = route.query[name].read(values[0], name)
+        except InvalidRequest as refusal:
+            # Pointers are for bodies; the sentence names the parameter.
+            raise InvalidRequest(refusal.detail) from None
     return read
-
-
-def _read_content(request: HttpRequest, route: Route) -> tuple[Any, bytes]:
-    """The body read as its shape, and its text. Raises: as `bodies`, then MalformedJson, InvalidRequest and others."""
-    if route.body is None:
-        return None, b""
-    may_be_empty = route.body.may_be_empty
-    unnamed = may_be_empty and not request.META.get("CONTENT_TYPE")
-    if not unnamed:
-        require_media_type(request)
-    text = read_body(request)
-    if not text and may_be_empty:
-        return route.body.read({}), text
-    if unnamed:
-        raise UnsupportedMediaType
-    return route.body.read(loads(text)), text
 
 
 # -- answers -----------------------------------------------------------------------------------------

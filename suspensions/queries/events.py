@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suspensions.domain.cursors import make_cursor, read_cursor
+from suspensions.domain.cursors import cursor_number, make_cursor, read_cursor
 from suspensions.domain.errors import RunNotFound
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Event as EventValue
@@ -19,7 +19,7 @@ def list_events(scope: Scope, run_id: str, cursor: str | None, limit: int) -> Pa
     after = read_cursor(cursor, binding, 1)
     rows = Event.objects.filter(chain=run_id)
     if after is not None:
-        rows = rows.filter(position__gt=int(after[0]))
+        rows = rows.filter(position__gt=cursor_number(after[0]))
     found = [to_event(row) for row in rows.order_by("position").values(*EVENT_COLUMNS)[: limit + 1]]
     following = make_cursor(binding, str(found[limit - 1].position)) if len(found) > limit else None
     return Page(tuple(found[:limit]), following)

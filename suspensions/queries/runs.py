@@ -7,9 +7,9 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from suspensions.domain.cursors import make_cursor, read_cursor
+from suspensions.domain.cursors import cursor_instant, make_cursor, read_cursor
 from suspensions.domain.errors import RunNotFound
-from suspensions.domain.instants import format_instant, parse_instant
+from suspensions.domain.instants import format_instant
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ResumeState, RunState
 from suspensions.domain.values import Page, Run
@@ -57,7 +57,7 @@ def list_runs(
         rows = rows.filter(by_id | Q(agent_name__icontains=words))
     after = read_cursor(cursor, binding, 2)
     if after is not None:
-        at = parse_instant(after[0])
+        at = cursor_instant(after[0])
         # The plain bound lets the index find the place; the rest only breaks ties.
         rows = rows.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(id__lt=after[1]))
     found = [to_run(row) for row in rows.order_by("-created_at", "-id").values(*RUN_COLUMNS)[: limit + 1]]

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Func, IntegerField, Q, Value
+from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 from django.db.models.sql.compiler import SQLCompiler
 
-from suspensions.domain.cursors import make_cursor, read_cursor
+from suspensions.domain.cursors import cursor_instant, make_cursor, read_cursor
 from suspensions.domain.digests import instant_or_none
-from suspensions.domain.instants import format_instant, parse_instant
+from suspensions.domain.instants import format_instant
 from suspensions.domain.preview import search_words
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import dumps
@@ -46,12 +46,10 @@ def list_live(scope: Scope, cursor: str | None, limit: int, filters: Filters) ->
     binding = ("suspensions", scope.text, *filters.binding())
     rows = Suspension.objects.filter(_conditions(filters), retired_at__isnull=True, **covered_by(scope))
     if filters.tool is not None:
-        # A quote inside of a text is escaped, so these bytes stand nowhere but at a call's own name.
-        named = b'"name":' + dumps(filters.tool)
-        rows = rows.annotate(named=_Place(F("calls"), Value(named))).filter(named__gt=0)
+        rows = calling(rows, filters.tool)
     after = read_cursor(cursor, binding, 2)
     if after is not None:
-        at = parse_instant(after[0])
+        at = cursor_instant(after[0])
         rows = rows.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(id__lt=after[1]))
     found = [to_item(row) for row in rows.order_by("-created_at", "-id").values(*ITEM_COLUMNS)[: limit + 1]]
     following = None
@@ -74,10 +72,22 @@ def _conditions(filters: Filters) -> Q:
     if filters.claimed is not None:
         where &= Q(claimed_at__isnull=not filters.claimed)
     if filters.words is not None:
-        found = Q(id=filters.words) | Q(run_id=filters.words)
-        words = search_words(filters.words)
-        where &= found | Q(*(Q(search_text__contains=word) for word in words)) if words else found
+        where &= matching(filters.words)
     return where
+
+
+def calling(rows: QuerySet[Suspension], tool: str) -> QuerySet[Suspension]:
+    """The pauses with a call of this tool."""
+    # A quote inside of a text is escaped, so these bytes stand nowhere but at a call's own name.
+    named = b'"name":' + dumps(tool)
+    return rows.annotate(named=_Place(F("calls"), Value(named))).filter(named__gt=0)
+
+
+def matching(typed: str) -> Q:
+    """Pauses of this very id or run, or with every word in their search text."""
+    found = Q(id=typed) | Q(run_id=typed)
+    words = search_words(typed)
+    return found | Q(*(Q(search_text__contains=word) for word in words)) if words else found
 
 
 class _Place(Func):
