@@ -43,12 +43,22 @@ class Work:
 class Agent:
     """Plays the cases of one project: one live run of each, as far as the person lets it."""
 
-    def __init__(self, api: Api, cases: Sequence[Case], owner: str, wait: Wait, work_seconds: float) -> None:
+    def __init__(
+        self,
+        api: Api,
+        cases: Sequence[Case],
+        owner: str,
+        wait: Wait,
+        *,
+        work_seconds: float = 1.5,
+        poll_seconds: int = LONG_POLL_SECONDS,
+    ) -> None:
         self._api = api
         self._cases = {case.name: case for case in cases}
         self._owner = owner
         self._wait = wait
         self._work_seconds = work_seconds
+        self._poll_seconds = poll_seconds
         self._filled = False
 
     def run(self) -> None:
@@ -112,11 +122,12 @@ class Agent:
         taken = self._api.post(f"runs/{run['id']}/lease/reclaim", self._lease())
         holder, progress = _holder(taken["lease"]), taken.get("progress")
         case = self._case_of(run)
-        if case is not None and progress is not None:
+        if case is not None and progress is not None and progress["done"] is not None:
             self._go_on(Work(run["id"], case, progress["continuation"], holder))
         elif case is not None and run["revision"] == 1:
             self._go_on(Work(run["id"], case, script.begin(case), holder))
         else:
+            # Its calls were handed out, and nobody can say which of them ran: asking again could run one twice.
             error = "The sample agent was stopped in the middle of a step and cannot tell how far it came."
             self._finish(run["id"], holder, "failed", error=error)
 
@@ -130,7 +141,7 @@ class Agent:
         """Start the oldest answered pause, do what was allowed, and go on from there."""
         start = self._api.post(
             "resume-starts/next",
-            {"lease": self._lease(), "request_id": secrets.token_hex(12), "wait": LONG_POLL_SECONDS},
+            {"lease": self._lease(), "request_id": secrets.token_hex(12), "wait": self._poll_seconds},
         )
         if start is None:
             return

@@ -80,7 +80,7 @@ def _note_use(token_id: int, now: datetime) -> None:
     try:
         store.touch_token(token_id, now, now - LAST_USE_EVERY)
     except DatabaseError as error:
-        log.info("last use of a token was not noted", reason=type(error).__name__)
+        log.debug("last use of a token was not noted", reason=type(error).__name__)
 
 
 def token_digest(text: str) -> str:

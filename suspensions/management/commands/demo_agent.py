@@ -52,6 +52,8 @@ class Command(BaseCommand):
             for index, player in enumerate(players)
         ]
         with stopping_gently() as stop:
+            self.stdout.write(f"sample agents play in {scope} at {options['url']}")
+            self.stdout.flush()
             for thread in threads:
                 thread.start()
             while not ended.is_set() and not stop.wait(TICK):
@@ -69,7 +71,7 @@ class Command(BaseCommand):
         def play() -> None:
             owner = f"demo-{project}-{secrets.token_hex(3)}"
             with Api(options["url"], token, scope, wait) as api:
-                Agent(api, PROJECTS[project], owner, wait, options["work_seconds"]).run()
+                Agent(api, PROJECTS[project], owner, wait, work_seconds=options["work_seconds"]).run()
 
         return play
 

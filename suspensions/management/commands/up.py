@@ -1,5 +1,6 @@
 """``manage.py up``: everything on one machine, with a living demo. What ``make run`` calls."""
 
+import logging
 import os
 import secrets
 import sys
@@ -50,6 +51,8 @@ class Command(BaseCommand):
         2. Migrate, collect static files, make the first account.
         3. Start the children, print the address once the server is ready, and watch them.
         """
+        # The terminal is for what a newcomer needs to read, not for each grant that the demo takes.
+        logging.getLogger("cortex.people").setLevel(logging.WARNING)
         address = parse_bind(options["bind"])
         if dangers := dangers_of_listening(loopback=address.is_loopback):
             raise CommandError("; ".join(dangers))
