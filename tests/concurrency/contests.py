@@ -30,6 +30,8 @@ class Contest:
     scope: Scope
     calls: tuple[Call, ...]
     judge: Check
+    alone: bool = True
+    """Whether all contend for one row that is there already, so that its lock lets in one at a time."""
 
     def check(self, outcomes: Sequence[Outcome]) -> None:
         """Raises: AssertionError."""
@@ -69,7 +71,7 @@ def the_same_run_made_by_all(parties: int) -> Contest:
     scope = fresh_scope()
     by, run_id = caller(scope), ids.new_id(ids.RUN)
     calls = tuple(requests.create_run(scope, by, run_id) for _ in range(parties))
-    return Contest(scope, calls, _one_and_its_record)
+    return Contest(scope, calls, _one_and_its_record, alone=False)
 
 
 @contest
@@ -77,7 +79,7 @@ def one_run_id_with_other_content_each(parties: int) -> Contest:
     scope = fresh_scope()
     by, run_id = caller(scope), ids.new_id(ids.RUN)
     calls = tuple(requests.create_run(scope, by, run_id, agent=f"agent-{number}") for number in range(parties))
-    return Contest(scope, calls, _one_and("already_exists"))
+    return Contest(scope, calls, _one_and("already_exists"), alone=False)
 
 
 @contest
@@ -107,7 +109,7 @@ def the_same_run_and_pause_made_by_all(parties: int) -> Contest:
     scope = fresh_scope()
     by, run_id, suspension_id = caller(scope), ids.new_id(ids.RUN), ids.new_id(ids.SUSPENSION)
     calls = tuple(requests.pause_of_new_run(scope, by, run_id, suspension_id) for _ in range(parties))
-    return Contest(scope, calls, _one_and_its_record)
+    return Contest(scope, calls, _one_and_its_record, alone=False)
 
 
 @contest
@@ -263,7 +265,7 @@ def the_next_of_five_taken_by_all(parties: int) -> Contest:
         assert sorted(handed_out) == sorted(admission.version.run_id for admission in waiting), summary(outcomes)
         assert all(outcome.value is None for outcome in others(outcomes)), summary(outcomes)
 
-    return Contest(scope, calls, judge)
+    return Contest(scope, calls, judge, alone=False)
 
 
 @contest
@@ -439,7 +441,7 @@ def the_same_question_saved_by_all(parties: int) -> Contest:
     scope = fresh_scope()
     by = caller(scope)
     calls = tuple(requests.save_interaction(scope, "question-1", by) for _ in range(parties))
-    return Contest(scope, calls, _one_and_its_record)
+    return Contest(scope, calls, _one_and_its_record, alone=False)
 
 
 @contest

@@ -6,14 +6,12 @@ is not to be had.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import psycopg
 import pytest
 from django.db import connection
 
@@ -22,6 +20,7 @@ from suspensions.domain.failpoints import Point
 from suspensions.domain.scopes import Scope
 from tests.concurrency import requests
 from tests.concurrency.consistency import footprint
+from tests.concurrency.meeting import bystander
 from tests.concurrency.outcomes import Call, Outcome, attempt
 from tests.support.builders import caller, fresh_scope, make_pause
 from tests.support.threads import PATIENCE
@@ -41,29 +40,10 @@ class Once:
             self.act()
 
 
-@dataclass
-class Bystander:
-    """A connection to the same database that the product knows nothing of."""
-
-    raw: Any = field(default=None)
-
-    @contextmanager
-    def connected(self) -> Iterator[Bystander]:
-        if connection.vendor == "sqlite":
-            opened: Any = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
-        else:
-            connection.ensure_connection()
-            assert connection.connection is not None
-            info = connection.connection.info
-            opened = psycopg.connect(info.dsn, password=info.password, autocommit=True)
-        with closing(opened) as self.raw:
-            yield self
-
-    def terminate_ours(self) -> None:
-        """Cut the product's connection, as a restart of the server does."""
-        assert connection.connection is not None
-        pid = connection.connection.info.backend_pid
-        self.raw.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+def _terminate_ours(raw: Any) -> None:
+    """Cut the product's connection, as a restart of the server does."""
+    assert connection.connection is not None
+    raw.execute("SELECT pg_terminate_backend(%s, 5000)", (connection.connection.info.backend_pid,))
 
 
 def _decision(scope: Scope) -> Call:
@@ -80,7 +60,7 @@ def _cut_at(point: Point) -> tuple[Scope, Call, Outcome]:
     """A decision whose connection is cut at a point."""
     scope = fresh_scope()
     call = _decision(scope)
-    with Bystander().connected() as bystander, failpoints.installed(Once(point, bystander.terminate_ours)) as _:
+    with bystander() as raw, failpoints.installed(Once(point, partial(_terminate_ours, raw))):
         outcome = attempt(call)
     return scope, call, outcome
 
@@ -121,8 +101,7 @@ def a_deadlock_is_begun_anew() -> None:
     pause = make_pause(scope)
     want = "SELECT 1 FROM run WHERE id = %s FOR UPDATE"
 
-    with Bystander().connected() as bystander:
-        raw = bystander.raw
+    with bystander() as raw:
         # Whoever's patience ends first is the victim: not the bystander.
         raw.execute("SET deadlock_timeout = '60s'")
         raw.execute("BEGIN")
@@ -155,14 +134,14 @@ def a_write_lock_that_is_never_free_is_told_as_busy() -> None:
     scope = fresh_scope()
     call = _decision(scope)
     before = footprint(scope)
-    with connection.cursor() as cursor, Bystander().connected() as bystander:
+    with connection.cursor() as cursor, bystander() as raw:
         cursor.execute("PRAGMA busy_timeout = 20")
-        bystander.raw.execute("BEGIN IMMEDIATE")
+        raw.execute("BEGIN IMMEDIATE")
         try:
             assert attempt(call).code == "store_busy"
             assert footprint(scope) == before
         finally:
-            bystander.raw.execute("ROLLBACK")
+            raw.execute("ROLLBACK")
             cursor.execute("PRAGMA busy_timeout = 20000")
     assert attempt(call).fresh
     assert footprint(scope) == after
@@ -172,8 +151,8 @@ def a_write_lock_that_comes_free_is_waited_for() -> None:
     """An IMMEDIATE transaction waits at its very begin, where it has read nothing that could be stale."""
     scope = fresh_scope()
     call = _decision(scope)
-    with Bystander().connected() as bystander:
-        bystander.raw.execute("BEGIN IMMEDIATE")
+    with bystander() as raw:
+        raw.execute("BEGIN IMMEDIATE")
         begun = threading.Event()
         answers: list[Outcome] = []
 
@@ -185,7 +164,7 @@ def a_write_lock_that_comes_free_is_waited_for() -> None:
         waiting = threading.Thread(target=decide)
         waiting.start()
         assert begun.wait(PATIENCE)
-        bystander.raw.execute("COMMIT")
+        raw.execute("COMMIT")
         waiting.join(PATIENCE)
     assert [answer.fresh for answer in answers] == [True]
 

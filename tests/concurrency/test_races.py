@@ -7,10 +7,11 @@ the guard that decides it, to show that the race is there at all.
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 
 from tests.concurrency import children
 from tests.concurrency.contests import CONTESTS
-from tests.concurrency.meeting import contend, race_without_guard
+from tests.concurrency.meeting import contend, race_without_guard, race_without_lock
 from tests.concurrency.outcomes import codes, summary
 
 MANY = 20
@@ -22,7 +23,7 @@ every_contest = pytest.mark.parametrize("name", sorted(CONTESTS))
 @every_contest
 def test_threads_have_one_winner(name: str) -> None:
     contest = CONTESTS[name](MANY)
-    contest.check(contend(contest.calls))
+    contest.check(contend(contest.calls, alone=contest.alone))
 
 
 @every_contest
@@ -43,3 +44,13 @@ def test_the_race_happens_once_its_guard_is_gone(name: str, engine: str) -> None
         assert "store_busy" in codes(outcomes), summary(outcomes)
     with pytest.raises(AssertionError):
         contest.check(outcomes)
+
+
+# SQLite has one lock for everything, so there is nothing behind it to be seen without it.
+if connection.vendor == "postgresql":
+
+    @every_contest
+    def test_what_a_write_repeats_holds_without_the_lock(name: str) -> None:
+        """The second guard: a write that finds the row moved touches nothing, and the operation looks again."""
+        contest = CONTESTS[name](SEVERAL)
+        contest.check(race_without_lock(contest.calls))
