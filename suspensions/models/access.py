@@ -86,3 +86,16 @@ class ProofIssuer(models.Model):
     class Meta:
         db_table = "proof_issuer"
         constraints = [models.UniqueConstraint(name="issuer_revision_once", fields=["name", "revision"])]
+
+
+class Looking(models.Model):
+    """Somebody has a pause's page open: a soft mark that means nothing any more once it was not renewed."""
+
+    suspension_id = ExactTextField()
+    principal = models.ForeignKey(Principal, on_delete=models.CASCADE, related_name="+")
+    since = InstantField()
+    seen_at = InstantField()
+
+    class Meta:
+        db_table = "looking"
+        constraints = [models.UniqueConstraint(name="looking_once", fields=["suspension_id", "principal"])]

@@ -49,5 +49,12 @@ class Interaction(Scoped):
             models.Index(name="interaction_scope_open", fields=["scope", "created_at", "id"]),
             models.Index(name="interaction_scope_1", fields=["scope_1", "created_at", "id"]),
             models.Index(name="interaction_scope_2", fields=["scope_2", "created_at", "id"]),
+            models.Index(
+                name="interaction_settled",
+                fields=["resolved_at", "id"],
+                condition=Q(run__isnull=True) & Q(resolved_at__isnull=False),
+            ),
+            # Purging a run looks for all of its questions.
+            models.Index(name="interaction_run", fields=["run"], condition=Q(run__isnull=False)),
             models.Index(name="interaction_run_open", fields=["run"], condition=Q(resolved_at__isnull=True)),
         ]

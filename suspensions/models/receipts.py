@@ -161,13 +161,3 @@ class Event(Scoped):
             models.CheckConstraint(name="event_type_known", condition=Q(type__in=[str(kind) for kind in EventType])),
         ]
         indexes = [models.Index(name="event_scope_at", fields=["scope", "at", "id"])]
-
-
-class PurgeWindow(models.Model):
-    """While a row stands here, inside the purging transaction alone, receipts and events may be deleted."""
-
-    id = models.IntegerField(primary_key=True)
-    opened_at = InstantField()
-
-    class Meta:
-        db_table = "purge_window"

@@ -80,6 +80,7 @@ class Run(Scoped):
                 fields=["scope", "lease_expires_at"],
                 condition=Q(resume=ResumeState.STARTED.value),
             ),
+            models.Index(name="run_ended", fields=["completed_at", "id"], condition=Q(completed_at__isnull=False)),
             models.Index(
                 name="run_lease_lapse",
                 fields=["lease_expires_at"],

@@ -2,7 +2,7 @@
 
 The database itself refuses UPDATE, DELETE, TRUNCATE and an INSERT over an existing row. They are installed after every
 migration, because SQLite drops them silently when a table is altered, and a system check looks for them. The one
-named door is a row in `purge_window`.
+named door is a row in `purge_window`, which cannot outlive the transaction that wrote it (see its model).
 """
 
 from __future__ import annotations
@@ -18,12 +18,18 @@ INSERT_ONLY: dict[str, tuple[tuple[str, ...], ...]] = {
     "resume_start_or_expiry": (("suspension_id",), ("scope", "principal", "request_id")),
     "resume_closure": (("suspension_id",), ("proof_ref",)),
     "event": (("id",), ("chain", "position")),
+    "purge_record": (("number",), ("previous",), ("hash",)),
+    "purge_record_head": (("number", "chain"),),
+    "checkpoint": (("number",), ("previous",), ("hash",)),
+    "checkpoint_head": (("number", "chain"),),
 }
+# What tells of removals, and what was signed: the door of a purge is not for these.
+KEPT_FOR_GOOD = frozenset({"purge_record", "purge_record_head", "checkpoint", "checkpoint_head"})
 
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION cortex_insert_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'DELETE' AND EXISTS (SELECT 1 FROM purge_window) THEN
+    IF TG_OP = 'DELETE' AND TG_ARGV[0] = 'purgeable' AND EXISTS (SELECT 1 FROM purge_window) THEN
         RETURN OLD;
     END IF;
     RAISE EXCEPTION '% is insert-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
@@ -64,7 +70,7 @@ def _statements(vendor: str) -> list[str]:
 
 def _postgresql(table: str) -> list[str]:
     row, truncate = f"{table}_insert_only_row", f"{table}_insert_only_truncate"
-    call = "EXECUTE FUNCTION cortex_insert_only()"
+    call = f"EXECUTE FUNCTION cortex_insert_only('{'kept' if table in KEPT_FOR_GOOD else 'purgeable'}')"
     return [
         f"CREATE OR REPLACE TRIGGER {row} BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW {call}",
         f"CREATE OR REPLACE TRIGGER {truncate} BEFORE TRUNCATE ON {table} FOR EACH STATEMENT {call}",
@@ -73,10 +79,10 @@ def _postgresql(table: str) -> list[str]:
 
 def _sqlite(table: str, keys: Sequence[Sequence[str]]) -> list[str]:
     refuse = f"SELECT RAISE(ABORT, '{table} is insert-only');"
+    unless_purging = "" if table in KEPT_FOR_GOOD else " WHEN NOT EXISTS (SELECT 1 FROM purge_window)"
     statements = [
         f"CREATE TRIGGER {table}_insert_only_update BEFORE UPDATE ON {table} BEGIN {refuse} END",
-        f"CREATE TRIGGER {table}_insert_only_delete BEFORE DELETE ON {table}"
-        f" WHEN NOT EXISTS (SELECT 1 FROM purge_window) BEGIN {refuse} END",
+        f"CREATE TRIGGER {table}_insert_only_delete BEFORE DELETE ON {table}{unless_purging} BEGIN {refuse} END",
     ]
     # The wording is SQLite's own for a unique key, so that a plain INSERT fails as it would without the trigger.
     checks = " ".join(
