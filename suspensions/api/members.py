@@ -14,7 +14,7 @@ from typing import Any
 
 from suspensions.domain import ids, limits
 from suspensions.domain.continuations import decode_base64
-from suspensions.domain.errors import Fault, InvalidCursor, InvalidLimit, InvalidRequest
+from suspensions.domain.errors import Fault, InputTooLarge, InvalidCursor, InvalidLimit, InvalidRequest
 from suspensions.domain.instants import parse_instant
 from suspensions.domain.pending import require_members, require_name
 from suspensions.domain.scopes import Scope
@@ -205,6 +205,16 @@ def _instant(value: Any, pointer: str) -> datetime:
     return parse_instant(value, pointer)
 
 
+def _content(value: Any, pointer: str) -> str:
+    """Raises: InputTooLarge beyond 8 MiB, as for an admission's input."""
+    if isinstance(value, str) and (
+        len(value) > limits.MAX_CONTENT_BYTES or len(value.encode()) > limits.MAX_CONTENT_BYTES
+    ):
+        detail = f"is larger than {limits.MAX_CONTENT_BYTES:,} bytes"
+        raise InputTooLarge(f"{pointer} {detail}.", faults=(Fault(pointer, detail),))
+    return require_content(value, pointer)
+
+
 def as_is(schema: Schema) -> Member:
     """A member whose reading needs its neighbours: left as it is for the shape's `build`."""
     return Member(lambda value, pointer: value, schema)
@@ -220,7 +230,7 @@ RUN_ID = type_id(ids.RUN)
 SUSPENSION_ID = type_id(ids.SUSPENSION)
 NAME = Member(require_name, {"type": "string", "minLength": 1, "maxLength": limits.MAX_NAME, "pattern": _LINES})
 OWNER = Member(_owner, {"type": "string", "maxLength": limits.MAX_OWNER, "pattern": _LINE})
-CONTENT = Member(require_content, {"type": "string", "description": "Up to 8 MiB as UTF-8."})
+CONTENT = Member(_content, {"type": "string", "description": "Up to 8 MiB as UTF-8."})
 INSTANT = Member(_instant, {"type": "string", "format": "date-time"})
 BYTES = Member(_base64, {"type": "string", "contentEncoding": "base64"})
 SHA256 = Member(_digest, {"type": "string", "pattern": "^[0-9a-f]{64}$"})

@@ -33,7 +33,7 @@ def new_run(scope: Scope, members: dict[str, Any], request_sha256: str) -> NewRu
     Role.AGENT,
     body=NEW_RUN,
     gives={201: "Run", 200: "Run"},
-    codes=("invalid_id", "already_exists", "run_lease_lost"),
+    codes=("already_exists", "run_lease_lost", "input_too_large"),
 )
 def create_run(call: Call) -> HttpResponse:
     digest = content_digest(call.text, without={"lease"})
@@ -83,7 +83,7 @@ def list_events(call: Call) -> HttpResponse:
     Role.AGENT,
     body=FINISH,
     gives={200: "Run"},
-    codes=("run_not_found", "invalid_state", "run_lease_lost"),
+    codes=("run_not_found", "invalid_state", "run_lease_lost", "input_too_large"),
 )
 def finish_run(call: Call) -> HttpResponse:
     body = call.body

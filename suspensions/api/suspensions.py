@@ -35,7 +35,7 @@ _CLAIM_CODES = (
     body=NEW_SUSPENSION,
     gives={201: "PauseAnswer", 200: "PauseAnswer"},
     codes=(
-        "invalid_id",
+        "input_too_large",
         "invalid_continuation",
         "run_not_found",
         "already_exists",
