@@ -353,7 +353,7 @@ def closing(made: Made, **other: Any) -> ClosureRequest:
         "version": made.version,
         "admission_digest": made.admission.request_digest if made.admission else "0" * 64,
         "start_digest": made.start.digest if made.start else "0" * 64,
-        "run_revision": made.run.revision,
+        "run_revision": other.get("run_revision") or made.run.revision,
         "actor": ACTOR.principal,
         "issuer": "night-watch",
         "issuer_revision": "3",
