@@ -1,0 +1,16 @@
+"""Every mutant, by what it takes away."""
+
+from __future__ import annotations
+
+from tests.mutants import answers, database, leases, locks, reading, receipts, runs
+from tests.mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *locks.MUTANTS,
+    *runs.MUTANTS,
+    *leases.MUTANTS,
+    *answers.MUTANTS,
+    *receipts.MUTANTS,
+    *database.MUTANTS,
+    *reading.MUTANTS,
+)

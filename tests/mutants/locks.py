@@ -1,0 +1,184 @@
+"""Without what keeps two callers of one row apart, and what makes an operation one durable transaction."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import POSTGRESQL, SQLITE, Edit, Mutant, without
+
+_ADMISSIONS = "suspensions/store/admissions.py"
+_SQL = "suspensions/store/sql.py"
+_STARTS = "suspensions/store/starts.py"
+_TRANSACTIONS = "suspensions/operations/transactions.py"
+_RACES = "tests/concurrency/test_races.py"
+_FAULTS = "tests/concurrency/test_faults.py"
+_WAITING = "tests/concurrency/test_waiting.py"
+
+MUTANTS = (
+    without(
+        "the row lock of a run",
+        _SQL,
+        '= %s FOR UPDATE", (run_id, scope))',
+        '= %s", (run_id, scope))',
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the row lock of an interaction",
+        "suspensions/store/interactions.py",
+        'lock = " FOR UPDATE" if sql.is_postgresql() else ""',
+        'lock = ""',
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the lock that a repeated start request waits for",
+        _STARTS,
+        '        sql.lock_request("start next", scope.text, actor.principal, request_id)\n',
+        "",
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "skip_locked when a start is handed out",
+        _STARTS,
+        '" FOR UPDATE SKIP LOCKED"',
+        '" FOR UPDATE"',
+        _WAITING,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the lock of the resume that is handed out",
+        _STARTS,
+        '" FOR UPDATE SKIP LOCKED" if sql.is_postgresql() else ""',
+        '""',
+        _WAITING,
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the write lock at the begin of a transaction",
+        "cortex_admin/settings.py",
+        '"transaction_mode": "IMMEDIATE"',
+        '"transaction_mode": "DEFERRED"',
+        _RACES,
+        engines=(SQLITE,),
+    ),
+    Mutant(
+        "the reading of the clock after the lock",
+        (
+            Edit(_ADMISSIONS, "    sql.lock_run(", "    now = clock.now()\n    sql.lock_run("),
+            Edit(_ADMISSIONS, "    now = clock.now()\n    taking =", "    taking ="),
+        ),
+        (_WAITING,),
+    ),
+    without(
+        "the count of rows that a write touched, in one statement",
+        _SQL,
+        "if each.exactly and count != 1:",
+        "if False:",
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the count of rows that a write touched, one by one",
+        _SQL,
+        "if each.exactly and cursor.rowcount != 1:",
+        "if False:",
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the repeated state in the write that moves a run",
+        "suspensions/store/run_rows.py",
+        'return [sql.update("run", columns, guard)',
+        'return [sql.update("run", columns, {"id": row.id})',
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the repeated lease in the write of progress",
+        "suspensions/store/progress.py",
+        'guard = {"id": row.id, "state": row.state, "lease_owner": holder.owner, "lease_epoch": holder.epoch}',
+        'guard = {"id": row.id}',
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the repeated lease in a renewal",
+        "suspensions/store/leases.py",
+        'guard = {"id": row.id, "state": row.state, "lease_owner": holder.owner, "lease_epoch": holder.epoch}',
+        'guard = {"id": row.id}',
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the durable flag",
+        _TRANSACTIONS,
+        "transaction.atomic(durable=True)",
+        "transaction.atomic()",
+        "tests/concurrency/test_transactions.py",
+    ),
+    without(
+        "the transaction itself",
+        _TRANSACTIONS,
+        "        with transaction.atomic(durable=True):\n            result = operation(*args, **kwargs)",
+        "        if connection.ensure_connection() is None:\n"
+        "            connection.in_atomic_block = True\n"
+        "            result = operation(*args, **kwargs)\n"
+        "            connection.in_atomic_block = False",
+        "tests/concurrency/test_crashes.py",
+    ),
+    without(
+        "the demand for an open transaction",
+        _SQL,
+        "if not connection.in_atomic_block:",
+        "if False:",
+        "tests/concurrency/test_transactions.py",
+    ),
+    without(
+        "the second look after a key that somebody else filled",
+        _TRANSACTIONS,
+        "if attempt == ATTEMPTS or not _is_unique_violation(error):",
+        "if True:",
+        _RACES,
+    ),
+    without(
+        "the second look after a write that found the row moved",
+        _TRANSACTIONS,
+        "        except GuardFailed:\n            continue",
+        "        except GuardFailed:\n            raise StoreBusy from None",
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the doubt about a commit that was cut",
+        _TRANSACTIONS,
+        "            if finished and lost:",
+        "            if False:",
+        _FAULTS,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the second try after a lost connection",
+        _TRANSACTIONS,
+        "if not lost and not _may_be_retried(error):",
+        "if not _may_be_retried(error):",
+        _FAULTS,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the second try after a deadlock",
+        _TRANSACTIONS,
+        "sqlstate(error) in (_DEADLOCK, _SERIALIZATION)",
+        "False",
+        _FAULTS,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the answer that the store is busy",
+        _TRANSACTIONS,
+        "                raise StoreBusy from error",
+        "                raise",
+        _FAULTS,
+        engines=(SQLITE,),
+    ),
+)
