@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,11 +17,10 @@ from suspensions.domain.errors import CortexError
 from suspensions.domain.policy import Caller
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
-from suspensions.domain.strict_json import content_digest, dumps
-from suspensions.domain.values import Holder, NewInteraction, Reason
+from suspensions.domain.values import Holder, Reason
 from suspensions.models.fields import from_database
-from suspensions.operations import closures, interactions, leases, progress, resumes, runs, suspensions
-from suspensions.operations.sweep import sweep_once
+from suspensions.operations import leases, progress, resumes, runs, suspensions
+from tests.store.scenarios import OPERATIONS, STARTED
 from tests.store.support2 import (
     Clock,
     chain,
@@ -70,191 +68,14 @@ def data_of(event: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-# -- the operations, each ready to be done ---------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A run where an operation may be done, and the operation."""
-
-    run_id: str
-    act: Callable[[], object]
-
-
-def _create(scope: Scope, time: Clock) -> Ready:
-    run_id = ids.new_id(ids.RUN)
-    return Ready(run_id, lambda: runs.create_run(caller(scope), new_run(scope, id=run_id)))
-
-
-def _pause(scope: Scope, time: Clock) -> Ready:
-    run = make_run(scope)
-    return Ready(run.id, lambda: suspensions.create_suspension(caller(scope), new_suspension(scope, run.id)))
-
-
-def _pause_new(scope: Scope, time: Clock) -> Ready:
-    run_id = ids.new_id(ids.RUN)
-    new = new_suspension(scope, run_id, run=new_run(scope))
-    return Ready(run_id, lambda: suspensions.create_suspension(caller(scope), new))
-
-
-def _claim(scope: Scope, time: Clock) -> Ready:
-    run_id = make_pause(scope, Reason.EXTERNAL_TOOL).run_id
-    first = snapshot(run_id)
-    return Ready(run_id, lambda: suspensions.claim_suspension(caller(scope), scope, run_id, lease=take(), first=first))
-
-
-def _claim_expired(scope: Scope, time: Clock) -> Ready:
-    run_id, deadline = make_pause(scope, expires_at=time.now).run_id, time.now
-    return Ready(run_id, lambda: suspensions.claim_suspension(caller(scope), scope, run_id, expired_by=deadline))
-
-
-def _admit(scope: Scope, time: Clock) -> Ready:
-    pause = make_pause(scope, Reason.AGENT_REPLY)
-    return Ready(pause.run_id, lambda: admit(pause, lease=take(), first=snapshot(pause.run_id)))
-
-
-def _decide(scope: Scope, time: Clock) -> Ready:
-    pause = make_pause(scope, Reason.APPROVAL)
-    return Ready(pause.run_id, lambda: admit(pause))
-
-
-def _start(scope: Scope, time: Clock) -> Ready:
-    admission = admit(make_pause(scope, Reason.AGENT_REPLY))
-    first = snapshot(admission.version.run_id)
-    return Ready(admission.version.run_id, lambda: start(admission, lease=take(), first=first))
-
-
-def _start_next(scope: Scope, time: Clock) -> Ready:
-    admission = admit(make_pause(scope, Reason.AGENT_REPLY))
-    return Ready(admission.version.run_id, lambda: resumes.start_next(caller(scope), scope, take()))
-
-
-def _expire(scope: Scope, time: Clock) -> Ready:
-    admission = admit(make_pause(scope, Reason.AGENT_REPLY, expires_at=time.ahead(1)))
-    time.tick(5000)
-    version, digest = admission.version, admission.request_digest
-    return Ready(
-        version.run_id,
-        lambda: resumes.expire_resume(caller(scope), scope, version.run_id, version.suspension_id, digest),
-    )
-
-
-def _close(scope: Scope, time: Clock) -> Ready:
-    admission = admit(make_pause(scope, Reason.AGENT_REPLY))
-    request = closing.closure_request(admission, start(admission), time.now)
-    return Ready(admission.version.run_id, lambda: closures.close_resume(caller(scope), request, closing.PROOF))
-
-
-def _finish(scope: Scope, time: Clock) -> Ready:
-    run = make_run(scope)
-    return Ready(
-        run.id, lambda: runs.finish_run(caller(scope), scope, run.id, RunState.INCOMPLETE, output="o", error="e")
-    )
-
-
-def _continue(scope: Scope, time: Clock) -> Ready:
-    ended = _finish(scope, time)
-    ended.act()
-    first = snapshot(ended.run_id)
-    return Ready(ended.run_id, lambda: leases.claim_continuation(caller(scope), scope, ended.run_id, take(), first))
-
-
-def _cancel(scope: Scope, time: Clock) -> Ready:
-    run = make_run(scope)
-    return Ready(run.id, lambda: runs.cancel_run(caller(scope), scope, run.id, "x"))
-
-
-def _cancel_paused(scope: Scope, time: Clock) -> Ready:
-    run_id = make_pause(scope).run_id
-    return Ready(run_id, lambda: runs.cancel_run(caller(scope), scope, run_id, "x"))
-
-
-def _sweep(scope: Scope, time: Clock) -> Ready:
-    return Ready(make_pause(scope, expires_at=time.now).run_id, sweep_once)
-
-
-def _release(scope: Scope, time: Clock) -> Ready:
-    run = make_run(scope, lease=take())
-    return Ready(run.id, lambda: leases.release_lease(caller(scope), scope, run.id, Holder("worker-1", 1)))
-
-
-def _reclaim(scope: Scope, time: Clock) -> Ready:
-    released = _release(scope, time)
-    released.act()
-    return Ready(released.run_id, lambda: leases.reclaim_lease(caller(scope), scope, released.run_id, take("other")))
-
-
-ASSISTANT = {"role": "assistant", "content": [{"type": "tool_use", "id": "tu", "name": "ask", "input": {}}]}
-RESULT = {"type": "tool_result", "tool_use_id": "tu", "content": "yes"}
-
-
-def _save_question(scope: Scope, time: Clock) -> Ready:
-    run = make_run(scope)
-    new = NewInteraction(scope, "int-1", "tu", dumps(ASSISTANT), run_id=run.id)
-    return Ready(run.id, lambda: interactions.save_interaction(caller(scope), new, content_digest(new.assistant)))
-
-
-def _answer_question(scope: Scope, time: Clock) -> Ready:
-    asked = _save_question(scope, time)
-    asked.act()
-    return Ready(asked.run_id, lambda: interactions.answer_interaction(caller(scope), scope, "int-1", RESULT))
-
-
-def _resolve_question(scope: Scope, time: Clock) -> Ready:
-    asked = _save_question(scope, time)
-    asked.act()
-    return Ready(asked.run_id, lambda: interactions.resolve_interaction(caller(scope), scope, "int-1", RESULT))
-
-
-def _end_with_question(scope: Scope, time: Clock) -> Ready:
-    asked = _save_question(scope, time)
-    asked.act()
-    return Ready(asked.run_id, lambda: runs.finish_run(caller(scope), scope, asked.run_id, RunState.COMPLETED))
-
-
-_NEW = ["run.created"]
-_PAUSED = [*_NEW, "run.paused"]
-_ADMITTED = [*_PAUSED, "resume.admitted"]
-_STARTED = [*_ADMITTED, "resume.started"]
-_ASKED = [*_NEW, "interaction.saved"]
-_TOLD: dict[str, tuple[Callable[[Scope, Clock], Ready], list[str], list[int]]] = {
-    "a new run": (_create, _NEW, [1]),
-    "a pause": (_pause, _PAUSED, [1, 2]),
-    "a pause that makes its run": (_pause_new, _PAUSED, [1, 2]),
-    "a claim": (_claim, [*_PAUSED, "run.claimed"], [1, 2, 3]),
-    "a claim by the deadline": (_claim_expired, [*_PAUSED, "run.claimed"], [1, 2, 3]),
-    "an admission": (_admit, _ADMITTED, [1, 2, 3]),
-    "a decision": (_decide, _ADMITTED, [1, 2, 3]),
-    "a start": (_start, _STARTED, [1, 2, 3, 3]),
-    "a start of the next": (_start_next, _STARTED, [1, 2, 3, 3]),
-    "an expiry": (_expire, [*_ADMITTED, "resume.expired"], [1, 2, 3, 4]),
-    "a closure": (_close, [*_STARTED, "resume.closed"], [1, 2, 3, 3, 4]),
-    "an end": (_finish, [*_NEW, "run.finished"], [1, 2]),
-    "a continuation": (_continue, [*_NEW, "run.finished", "run.claimed"], [1, 2, 3]),
-    "a cancel": (_cancel, [*_NEW, "run.cancelled"], [1, 2]),
-    "a cancel of a paused run": (_cancel_paused, [*_PAUSED, "run.claimed", "run.cancelled"], [1, 2, 3, 4]),
-    "a sweep": (_sweep, [*_PAUSED, "run.claimed", "run.expired"], [1, 2, 3, 4]),
-    "a release": (_release, [*_NEW, "run.lease_released"], [1, 1]),
-    "a takeover": (_reclaim, [*_NEW, "run.lease_released", "run.lease_taken"], [1, 1, 1]),
-    "a question": (_save_question, _ASKED, [1, 1]),
-    "an answer": (_answer_question, [*_ASKED, "interaction.answered"], [1, 1, 1]),
-    "a resolution": (_resolve_question, [*_ASKED, "interaction.resolved"], [1, 1, 1]),
-    "an end with an open question": (
-        _end_with_question,
-        [*_ASKED, "interaction.resolved", "run.finished"],
-        [1, 1, 1, 2],
-    ),
-}
-
-
 # -- one event for each ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", _TOLD)
+@pytest.mark.parametrize("what", OPERATIONS)
 def test_every_transition_and_receipt_has_one_event_with_the_revision_it_led_to(
     what: str, scope: Scope, time: Clock
 ) -> None:
-    prepare, types, revisions = _TOLD[what]
+    prepare, types, revisions = OPERATIONS[what]
     ready = prepare(scope, time)
     ready.act()
     events = run_chain(ready.run_id)
@@ -267,9 +88,9 @@ def test_every_transition_and_receipt_has_one_event_with_the_revision_it_led_to(
     assert with_receipt == {kind for kind in types if kind.startswith("resume.")}
 
 
-@pytest.mark.parametrize("what", _TOLD)
+@pytest.mark.parametrize("what", OPERATIONS)
 def test_a_repeat_tells_nothing_anew(what: str, scope: Scope, time: Clock) -> None:
-    ready = _TOLD[what][0](scope, time)
+    ready = OPERATIONS[what][0](scope, time)
     ready.act()
     with unchanged(scope), suppress(CortexError):
         ready.act()
@@ -284,7 +105,7 @@ def test_renewals_progress_and_a_deleted_pause_tell_nothing(scope: Scope, time: 
     assert event_types(run.id) == ["run.created"]
     started = start(admit(make_pause(scope, Reason.AGENT_REPLY)))
     suspensions.delete_suspension(by, scope, started.version.run_id)
-    assert event_types(started.version.run_id) == _STARTED
+    assert event_types(started.version.run_id) == STARTED
 
 
 def test_an_event_names_its_actor_its_pause_and_its_instant(scope: Scope, time: Clock) -> None:
@@ -311,7 +132,7 @@ def test_who_made_a_run_and_a_pause_stands_in_the_row_in_the_form_of_an_actor(sc
 
 
 def test_what_the_system_does_is_told_as_such(scope: Scope, time: Clock) -> None:
-    ready = _sweep(scope, time)
+    ready = OPERATIONS["a sweep"][0](scope, time)
     ready.act()
     last = [json.loads(event["actor"]) for event in run_chain(ready.run_id)[-2:]]
     assert last == [{"principal": "system", "via": "system"}] * 2
@@ -320,14 +141,13 @@ def test_what_the_system_does_is_told_as_such(scope: Scope, time: Clock) -> None
 # -- one commit, one instant -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", _TOLD)
+@pytest.mark.parametrize("what", OPERATIONS)
 def test_an_operation_whose_event_cannot_be_written_does_not_happen(what: str, scope: Scope, time: Clock) -> None:
-    """Somebody put an event in the place of the next one: nothing that it would tell of is there either."""
-    ready = _TOLD[what][0](scope, time)
-    before = rows("SELECT * FROM event WHERE chain = %s ORDER BY position DESC", [ready.run_id])
+    """Somebody put an event in the place of its last one: nothing that it would tell of is there either."""
+    prepare, types, _ = OPERATIONS[what]
+    ready = prepare(scope, time)
     other = rows("SELECT * FROM event WHERE chain = %s", [make_run(scope).id])[0]
-    taken = len(before) + _TOLD[what][1].count("run.claimed") * (what in ("a cancel of a paused run", "a sweep")) + 1
-    insert_row("event", other, id=ids.new_id(ids.EVENT), chain=ready.run_id, position=taken)
+    insert_row("event", other, id=ids.new_id(ids.EVENT), chain=ready.run_id, position=len(types))
     with unchanged(scope):
         if what == "a sweep":
             ready.act()  # one row's trouble is logged, and stops nobody
@@ -336,10 +156,10 @@ def test_an_operation_whose_event_cannot_be_written_does_not_happen(what: str, s
                 ready.act()
 
 
-@pytest.mark.parametrize("what", _TOLD)
+@pytest.mark.parametrize("what", OPERATIONS)
 def test_one_commit_happens_at_one_instant(what: str, scope: Scope, time: Clock) -> None:
     """Under a clock that moves with every look, all that one commit wrote bears one instant all the same."""
-    ready = _TOLD[what][0](scope, time)
+    ready = OPERATIONS[what][0](scope, time)
     first_new = len(chain(ready.run_id)) if rows("SELECT 1 FROM run WHERE id = %s", [ready.run_id]) else 0
     before = _instants(ready.run_id)
     with use_clock(lambda: time.tick(0.001)):
@@ -418,7 +238,7 @@ def test_chains_of_two_runs_do_not_touch(scope: Scope) -> None:
     ],
 )
 def test_each_member_of_an_event_is_bound_by_its_hash(member: str, scope: Scope, time: Clock) -> None:
-    ready = _admit(scope, time)
+    ready = OPERATIONS["an admission"][0](scope, time)
     ready.act()
     event = event_json(run_chain(ready.run_id)[-1])
     changed: Any = {
