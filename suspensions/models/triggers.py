@@ -51,9 +51,9 @@ def install_triggers(connection: BaseDatabaseWrapper) -> None:
 
 
 def missing_triggers(connection: BaseDatabaseWrapper) -> list[str]:
-    """The triggers that are not there, or on PostgreSQL are switched off; sorted."""
+    """The triggers that are not there, or on PostgreSQL do not fire for everybody; sorted."""
     if connection.vendor == "postgresql":
-        query = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'"
+        query = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A')"
     else:
         query = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
     with connection.cursor() as cursor:
