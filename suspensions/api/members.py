@@ -14,7 +14,7 @@ from typing import Any
 
 from suspensions.domain import ids, limits
 from suspensions.domain.continuations import decode_base64
-from suspensions.domain.errors import Fault, InputTooLarge, InvalidCursor, InvalidLimit, InvalidRequest
+from suspensions.domain.errors import Fault, InputTooLarge, InvalidCursor, InvalidId, InvalidLimit, InvalidRequest
 from suspensions.domain.instants import parse_instant
 from suspensions.domain.pending import require_members, require_name
 from suspensions.domain.scopes import Scope
@@ -105,9 +105,18 @@ _LINE = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
 _LINES = "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$"
 
 
+def _type_id(value: Any, pointer: str, prefix: str) -> str:
+    """Raises: InvalidId, with a pointer where the id stands in a body."""
+    try:
+        return ids.require_id(value, prefix)
+    except InvalidId as refusal:
+        faults = (Fault(pointer, refusal.detail),) if pointer.startswith("/") else ()
+        raise InvalidId(refusal.detail, faults=faults) from None
+
+
 def type_id(prefix: str) -> Member:
     return Member(
-        lambda value, pointer: ids.require_id(value, prefix),
+        lambda value, pointer: _type_id(value, pointer, prefix),
         {"type": "string", "pattern": f"^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$"},
     )
 
@@ -117,7 +126,7 @@ def free_or_type_id(prefix: str) -> Member:
 
     def read(value: Any, pointer: str) -> str:
         given = require_identifier(value, pointer)
-        return ids.require_id(given, prefix) if _TYPE_ID.fullmatch(given) else given
+        return _type_id(given, pointer, prefix) if _TYPE_ID.fullmatch(given) else given
 
     return Member(read, identifier().schema)
 

@@ -189,7 +189,7 @@ def expire_resume(call: Call) -> HttpResponse:
     Role.BUS,
     gives={200: "RunIdPage"},
     query={"after": RUN_ID, "limit": LIMIT},
-    codes=("invalid_limit",),
+    codes=("invalid_id", "invalid_limit"),
 )
 def list_agent_reply_runs(call: Call) -> HttpResponse:
     limit = call.query.get("limit", limits.DEFAULT_LIMIT)

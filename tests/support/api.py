@@ -73,6 +73,9 @@ class Client:
             **({} if self.scope is None else {"Cortex-Scope": self.scope}),
         }
         sent = given | dict(headers or {})
+        if content == b"":
+            # Django's client names no type for an empty body; a real one may.
+            sent["Content-Type"] = content_type
         address = path if path.startswith("/api") else BASE + path
         response = self._django.generic(
             method,
