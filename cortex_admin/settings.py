@@ -227,6 +227,7 @@ SECRET_KEY = _given_secret_key or _generated_secret_key()
 # --- The store's rules ---------------------------------------------------------------------
 
 CLOSURE_AUTHORIZER = read("CLOSURE_AUTHORIZER", str, "suspensions.closing.proof.ProofAuthorizer")
+CHECKPOINT_KEY = read_optional("CHECKPOINT_KEY", str)
 CLOSURE_FENCE = read("CLOSURE_FENCE", str, "suspensions.closing.proof.LockingFence")
 DEFAULT_DEADLINE = read_optional("DEFAULT_DEADLINE", parse_duration)
 MAX_DEADLINE = read_optional("MAX_DEADLINE", parse_duration)

@@ -21,6 +21,8 @@ RESUME_CLOSURE = "cortex/resume-closure/v1"
 INTERACTION = "cortex/interaction/v1"
 RECORD = "cortex/record/v1"
 EVENT = "cortex/event/v1"
+PURGE = "cortex/purge/v1"
+CHECKPOINT = "cortex/checkpoint/v1"
 
 SCHEMA_VERSION = 1
 

@@ -47,10 +47,19 @@ def key_id(key: Ed25519PublicKey) -> str:
     return sha256_hex(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
 
 
-def signature_holds(key: Ed25519PublicKey, signature: bytes, message: bytes) -> bool:
-    """Whether the signature over the message is this key's."""
+def sign_digest(key: Ed25519PrivateKey, domain: str, digest: str) -> bytes:
+    """A signature over the domain, a line feed and the digest's 64 hex digits."""
+    return key.sign(_message(domain, digest))
+
+
+def signature_holds(key: Ed25519PublicKey, signature: bytes, domain: str, digest: str) -> bool:
+    """Whether `sign_digest` with this key's private half made the signature."""
     try:
-        key.verify(signature, message)
+        key.verify(signature, _message(domain, digest))
     except InvalidSignature:
         return False
     return True
+
+
+def _message(domain: str, digest: str) -> bytes:
+    return f"{domain}\n{digest}".encode()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from suspensions.domain.purges import RECORDS, verify_record
 from suspensions.domain.scopes import Scope
 from suspensions.domain.verification import Finding, Stored, verify_chain
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import evidence
+from suspensions.store import evidence, seals
 
 
 def verify_receipts(scope: Scope | None = None, since: datetime | None = None) -> Iterator[Finding]:
@@ -21,8 +22,26 @@ def verify_receipts(scope: Scope | None = None, since: datetime | None = None) -
         if verify_chain(stored):
             yield from verify_chain(in_transaction(evidence.stored_run, stored.chain))
     for stored in evidence.stored_interactions(scope):
-        yield from verify_chain(stored)
+        if verify_chain(stored):
+            yield from verify_chain(in_transaction(evidence.stored_interaction, stored.chain))
     if scope is None and since is None:
         for chain in evidence.headless_chains():
             yield from verify_chain(Stored(chain, None, ()))
             yield Finding("run", chain, chain, "was removed; what it left is still there")
+        yield from _verify_purges()
+
+
+def _verify_purges() -> Iterator[Finding]:
+    """Purge records: each whole, linked to the one before, and about chains that are gone."""
+    number, previous = 0, None
+    for number_there, record, heads in seals.purge_records():
+        if record is None:
+            yield Finding("purge", str(number_there), RECORDS, "cannot be read any more")
+            number, previous = number_there, None
+            continue
+        yield from verify_record(record, heads, number + 1, previous)
+        number, previous = record.number, record.hash
+    for number_there, chain in seals.stray_heads("purge_record_head", "purge_record"):
+        yield Finding("purge", str(number_there), chain, "was removed; a head that it was about is still there")
+    for number_there, chain in seals.purged_but_there():
+        yield Finding("purge", str(number_there), chain, "tells of the removal of a chain that is still there")

@@ -90,22 +90,58 @@ def stored_run(run_id: str) -> Stored:
     return _gather([run_id]).stored(run_id, head)
 
 
+def stored_locked_runs(run_ids: list[str]) -> list[Stored]:
+    """The chains of runs that the caller has locked."""
+    sql.require_transaction()
+    heads = _run_heads(sql.among("run.id", run_ids), run_ids)
+    gathered = _gather(run_ids)
+    return [gathered.stored(run_id, heads.get(run_id)) for run_id in run_ids]
+
+
 def stored_interactions(scope: Scope | None) -> Iterator[Stored]:
     """The chains of interactions that have no run."""
-    where, parameters = "run_id IS NULL", []
-    if scope is not None:
-        where += f" AND {run_rows.prefix_column(scope)} = %s"
-        parameters.append(scope.text)
+    after = 0
+    while True:
+        where = "run_id IS NULL AND id > %s"
+        parameters: list[Any] = [after]
+        if scope is not None:
+            where += f" AND {run_rows.prefix_column(scope)} = %s"
+            parameters.append(scope.text)
+        heads = _interaction_heads(f"{where} ORDER BY id LIMIT {BATCH}", parameters)
+        if not heads:
+            return
+        yield from _interactions(heads)
+        after = max(heads)
+
+
+def stored_interaction(chain: str) -> Stored:
+    """The chain of one interaction without a run, read under its lock."""
+    sql.require_transaction()
+    lock = " FOR UPDATE" if sql.is_postgresql() else ""
+    scope, _, interaction_id = chain.partition("\n")
+    where = f"run_id IS NULL AND scope = %s AND interaction_id = %s{lock}"
+    found = _interactions(_interaction_heads(where, [scope, interaction_id]))
+    return found[0] if found else Stored(chain, None, ())
+
+
+def stored_locked_interactions(interaction_rows: list[int]) -> list[Stored]:
+    """The chains of interactions without a run that the caller has locked, by the keys of their rows."""
+    sql.require_transaction()
+    return _interactions(_interaction_heads(sql.among("id", interaction_rows), interaction_rows))
+
+
+def _interaction_heads(where: str, parameters: Sequence[Any]) -> dict[int, tuple[str, Head]]:
     rows = sql.fetch_all(
-        f"SELECT scope, interaction_id, event_position, event_hash FROM interaction WHERE {where} ORDER BY id",
-        parameters,
+        f"SELECT id, scope, interaction_id, event_position, event_hash FROM interaction WHERE {where}", parameters
     )
-    for start in range(0, len(rows), BATCH):
-        heads = {f"{row[0]}\n{row[1]}": Head(row[2], row[3]) for row in rows[start : start + BATCH]}
-        gathered = _Gathered()
-        _gather_events(gathered, list(heads))
-        for chain, head in heads.items():
-            yield gathered.stored(chain, head)
+    return {row[0]: (f"{row[1]}\n{row[2]}", Head(row[3], row[4])) for row in rows}
+
+
+def _interactions(heads: dict[int, tuple[str, Head]]) -> list[Stored]:
+    gathered = _Gathered()
+    if heads:
+        _gather_events(gathered, [chain for chain, _ in heads.values()])
+    return [gathered.stored(chain, head) for chain, head in heads.values()]
 
 
 def headless_chains() -> list[str]:
@@ -141,13 +177,9 @@ def _gather(run_ids: list[str]) -> _Gathered:
     return gathered
 
 
-def _in(column: str, values: Sequence[str]) -> str:
-    return f"{column} IN ({', '.join(['%s'] * len(values))})"
-
-
 def _gather_events(gathered: _Gathered, chains: list[str]) -> None:
     rows = sql.fetch_all(
-        f"SELECT {_EVENT_COLUMNS} FROM event WHERE {_in('chain', chains)} ORDER BY chain, position", chains
+        f"SELECT {_EVENT_COLUMNS} FROM event WHERE {sql.among('chain', chains)} ORDER BY chain, position", chains
     )
     for row in rows:
         event = gathered.read("event", row[0], row[-1], lambda: _event(row))  # noqa: B023
@@ -174,7 +206,7 @@ def _event(row: Sequence[Any]) -> Event:
 
 
 def _gather_admissions(gathered: _Gathered, run_ids: list[str]) -> None:
-    where = _in("run_id", run_ids)
+    where = sql.among("run_id", run_ids)
     rows = sql.fetch_all(f"SELECT {admissions.SELECT}, input FROM resume_admission WHERE {where}", run_ids)
     for row in rows:
 
@@ -187,7 +219,7 @@ def _gather_admissions(gathered: _Gathered, run_ids: list[str]) -> None:
 
 
 def _gather_outcomes(gathered: _Gathered, run_ids: list[str]) -> None:
-    where = _in("run_id", run_ids)
+    where = sql.among("run_id", run_ids)
     for row in sql.fetch_all(f"SELECT {starts.SELECT} FROM resume_start_or_expiry WHERE {where}", run_ids):
         outcome = gathered.read(row[1], row[0], row[2], lambda: starts.read_outcome(row))  # noqa: B023
         for kind, receipt in zip(("start", "expiry"), outcome or (None, None), strict=True):
@@ -196,7 +228,7 @@ def _gather_outcomes(gathered: _Gathered, run_ids: list[str]) -> None:
 
 
 def _gather_closures(gathered: _Gathered, run_ids: list[str]) -> None:
-    where = _in("run_id", run_ids)
+    where = sql.among("run_id", run_ids)
     for row in sql.fetch_all(f"SELECT {closures.SELECT}, proof FROM resume_closure WHERE {where}", run_ids):
 
         def make() -> Closure:
@@ -213,7 +245,7 @@ def _gather_suspensions(gathered: _Gathered, run_ids: list[str]) -> None:
     rows = sql.fetch_all(
         f"SELECT {suspension_rows.SELECT}, suspension_continuation.body FROM suspension"
         f"{suspension_rows.CONTINUATION_JOIN} JOIN resume_admission"
-        f" ON resume_admission.suspension_id = suspension.id WHERE {_in('suspension.run_id', run_ids)}",
+        f" ON resume_admission.suspension_id = suspension.id WHERE {sql.among('suspension.run_id', run_ids)}",
         run_ids,
     )
     for row in rows:

@@ -114,6 +114,32 @@ def update(table: str, values: Mapping[str, Any], guard: Mapping[str, Any], *, e
     return Write(f"UPDATE {table} SET {assignments} WHERE {where}", _adapt([*values.values(), *given]), exactly)
 
 
+def insert_rows(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows of the same columns in one statement; instants are not adapted here."""
+    reach(Point.BEFORE_WRITE)
+    places = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * len(rows))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places}", [value for row in rows for value in row]
+        )
+    reach(Point.AFTER_WRITE)
+
+
+def delete(table: str, where: str, parameters: Sequence[Any]) -> int:
+    """Delete rows; how many there were."""
+    reach(Point.BEFORE_WRITE)
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table} WHERE {where}", parameters)
+        count: int = cursor.rowcount
+    reach(Point.AFTER_WRITE)
+    return count
+
+
+def among(column: str, values: Sequence[Any]) -> str:
+    """The words that say that a column is one of the values, a placeholder for each."""
+    return f"{column} IN ({', '.join(['%s'] * len(values))})"
+
+
 def write(*writes: Write) -> None:
     """Perform the writes: on PostgreSQL in one statement, on SQLite one by one.
 
