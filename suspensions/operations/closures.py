@@ -13,15 +13,13 @@ from suspensions.domain.errors import ClosureDenied, ClosureTimeout
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Closure, ClosureRequest, Page
-from suspensions.operations.transactions import Finished, sqlstate, with_attempts
+from suspensions.operations.transactions import TIMED_OUT, Finished, sqlstate, with_attempts
 from suspensions.store import closures
 
 logger = logging.getLogger(__name__)
 
 LONGEST_CLOSE = 30.0
 """Seconds on the monotonic clock after which nothing commits any more."""
-_TIMED_OUT = ("57014", "55P03")
-"""PostgreSQL's statement and lock timeouts."""
 
 
 def freeze_closure(caller: Caller, request: ClosureRequest) -> tuple[ClosureRequest, str]:
@@ -64,7 +62,7 @@ def close_resume(caller: Caller, request: ClosureRequest, proof: bytes) -> Closu
         logger.warning("closure denied: %s", denied.reason, extra={"run_id": request.version.run_id})
         raise
     except OperationalError as error:
-        if sqlstate(error) in _TIMED_OUT:
+        if sqlstate(error) in TIMED_OUT:
             raise ClosureTimeout from error
         raise
 

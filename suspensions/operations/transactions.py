@@ -27,6 +27,8 @@ Finished = Callable[[], None]
 """Called when everything is written and only the commit is left."""
 
 ATTEMPTS = 3
+TIMED_OUT = ("57014", "55P03")
+"""PostgreSQL's statement and lock timeouts."""
 _DEADLOCK, _SERIALIZATION = "40P01", "40001"
 _CONNECTION_EXCEPTION = "08"
 # The server shut down, crashed, is starting up, or cut a transaction that idled for too long.
@@ -48,7 +50,7 @@ _TAKEN: dict[str, type[CortexError]] = {
 def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Run `operation` in one durable transaction of its own.
 
-    Raises: what the operation raises, and as `with_attempts`.
+    Raises: what the operation raises, and as `with_attempts`; StoreBusy too where a row stayed locked for too long.
     """
 
     def once(finished: Finished) -> R:
@@ -57,7 +59,13 @@ def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
             finished()
         return result
 
-    return with_attempts(once)
+    try:
+        return with_attempts(once)
+    except OperationalError as error:
+        # The statement was cancelled before anything could be committed: not an error of ours.
+        if sqlstate(error) in TIMED_OUT:
+            raise StoreBusy from error
+        raise
 
 
 def with_attempts(once: Callable[[Finished], R]) -> R:
