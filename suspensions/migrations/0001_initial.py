@@ -3,9 +3,10 @@
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.text
-import suspensions.models.fields
 from django.conf import settings
 from django.db import migrations, models
+
+import suspensions.models.fields
 
 
 class Migration(migrations.Migration):
@@ -609,7 +610,12 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(("admission_id__isnull", True), ("resume__isnull", True), ("admitted_at__isnull", True)),
-                    models.Q(("admission_id__isnull", False), ("resume__in", ["admitted", "started"])),
+                    models.Q(
+                        ("admission_id__isnull", False),
+                        ("resume__isnull", False),
+                        ("admitted_at__isnull", False),
+                        ("resume__in", ["admitted", "started"]),
+                    ),
                     _connector="OR",
                 ),
                 name="run_resume_whole",

@@ -12,7 +12,13 @@ from suspensions.models.fields import ExactTextField, InstantField
 _HELD = Q(lease_owner__isnull=False) & Q(lease_expires_at__isnull=False) & ~Q(lease_owner="")
 _UNHELD = Q(lease_owner__isnull=True) & Q(lease_expires_at__isnull=True)
 _NO_RESUME = Q(admission_id__isnull=True) & Q(resume__isnull=True) & Q(admitted_at__isnull=True)
-_RESUME = Q(admission_id__isnull=False) & Q(resume__in=[str(state) for state in ResumeState])
+# A check passes where it is unknown: without the two "is there" a missing resume would do.
+_RESUME = (
+    Q(admission_id__isnull=False)
+    & Q(resume__isnull=False)
+    & Q(admitted_at__isnull=False)
+    & Q(resume__in=[str(state) for state in ResumeState])
+)
 
 
 class Run(Scoped):
