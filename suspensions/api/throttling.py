@@ -34,6 +34,12 @@ def count(caller: Caller) -> None:
         _windows[key] = started, used + 1
 
 
+def forget() -> None:
+    """Forget what was counted."""
+    with _lock:
+        _windows.clear()
+
+
 def _forget_old(now: float, length: float) -> None:
     for key in [key for key, (started, _) in _windows.items() if now - started >= length]:
         del _windows[key]

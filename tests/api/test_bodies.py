@@ -194,7 +194,7 @@ def test_integers_come_back_with_every_digit(client: Client, digits: int) -> Non
 
 
 def test_a_continuation_comes_back_with_the_members_it_was_sent_with(client: Client) -> None:
-    continuation = {
+    continuation: dict[str, Any] = {
         "zeta": {"n": 10**30, "x": 0.1, "list": [None, True, ""]},
         "messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "s"}]}],
         "config": {"temperature": None, "tools": [], "tools_restricted": True},

@@ -163,7 +163,8 @@ def test_a_decision_of_another_shape_is_pointed_at(scope: str, members: dict[str
 
 def test_a_list_without_ids_or_without_decisions_is_refused_whole(scope: str) -> None:
     walk = Walk(scope).paused()
-    for decisions in ([], None, {}, [{"decision": "approve", "arguments_sha256": "0" * 64}]):
+    given: list[Any] = [[], None, {}, [{"decision": "approve", "arguments_sha256": "0" * 64}]]
+    for decisions in given:
         body = {"run_revision": 2, "decisions": decisions}
         assert_problem(walk.approver.post(f"{walk.pause_path}/decision", body), 400, "invalid_request")
 

@@ -210,7 +210,8 @@ def test_a_run_that_is_not_there_is_not_found(client: Client) -> None:
 
 def test_events_are_a_chain_read_in_pages(scope: str) -> None:
     walk = Walk(scope).paused().admitted().started()
-    events, cursor = [], {}
+    events: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
     while True:
         page = assert_ok(walk.agent.get(f"{walk.run_path}/events", limit=1, **cursor))
         events += page["items"]
