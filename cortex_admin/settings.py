@@ -324,6 +324,7 @@ AXES_COOLOFF_TIME = read("SIGN_IN_COOLOFF", parse_duration, "15m")
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_LOCKOUT_CALLABLE = "suspensions.pages.views.account.locked_out"
 
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_NAME = "cortex_session"

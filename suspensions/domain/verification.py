@@ -27,11 +27,13 @@ Receipt = Admission | Start | Expiry | Closure
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was recomputed: a name, whether it holds, and a sentence."""
+    """One thing that was recomputed: a name, whether it holds, and a sentence; both digests where it is of digests."""
 
     name: str
     ok: bool
     detail: str
+    stored: str = ""
+    computed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ def _common(receipt: Receipt, event: Event | None, kind: EventType) -> list[Chec
 
 def _same(name: str, recomputed: str, stored: str, holds: str) -> Check:
     ok = same_digest(recomputed, stored)
-    return Check(name, ok, holds if ok else f"Recomputed {recomputed or 'nothing'}, stored {stored}.")
+    said = holds if ok else f"Recomputed {recomputed or 'nothing'}, stored {stored}."
+    return Check(name, ok, said, stored, recomputed)
 
 
 # -- a whole chain -----------------------------------------------------------------------------------

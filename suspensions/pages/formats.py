@@ -74,3 +74,14 @@ def short_id(value: str) -> str:
 def grouped(value: int) -> str:
     """1904 as ``1,904``."""
     return f"{value:,}"
+
+
+MOST = 1_000
+"""Counts stop here: counting on would read a whole scope for a number that nobody compares."""
+
+
+def bounded(count: int) -> str:
+    """A count for a tab: nothing for none, ``1,000+`` for more than are counted."""
+    if not count:
+        return ""
+    return grouped(count) if count <= MOST else f"{grouped(MOST)}+"

@@ -1,5 +1,29 @@
-"""URLs of the pages."""
+"""URLs of the pages. Source: pages.md, "Addresses"."""
 
-from django.urls import URLPattern, URLResolver
+from __future__ import annotations
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import path
+
+from suspensions.pages.views import account, pause, queue, receipts, runs
+
+app_name = "pages"
+
+_RECEIPT = "receipts/<str:kind>/<str:run_id>/<str:suspension_id>"
+
+urlpatterns = [
+    path("", queue.show, name="queue"),
+    path("next", queue.next_in_queue, name="next"),
+    path("suspensions/<str:suspension_id>", pause.show, name="pause"),
+    path("suspensions/<str:suspension_id>/decision", pause.decision, name="decision"),
+    path("runs/", runs.index, name="runs"),
+    path("runs/<str:run_id>", runs.show, name="run"),
+    path("runs/<str:run_id>/cancel", runs.cancel, name="cancel"),
+    path("receipts/", receipts.index, name="receipts"),
+    path(f"{_RECEIPT}/json", receipts.download, name="receipt_json"),
+    path(f"{_RECEIPT}/verify", receipts.verify, name="verify"),
+    path(_RECEIPT, receipts.show, name="receipt"),
+    path("sign-in/", account.sign_in, name="sign_in"),
+    path("sign-out/", account.sign_out, name="sign_out"),
+    path("profile/", account.profile, name="profile"),
+    path("profile/password", account.password, name="password"),
+]

@@ -741,7 +741,7 @@ def sign_in_again() -> c.SignInPage:
         "Name or password is wrong.",
         ended=True,
         ended_at=ago(minutes=2),
-        kept=[c.KeptText("Note", "Economy only.", "call-0-note")],
+        typed_kept=True,
     )
 
 

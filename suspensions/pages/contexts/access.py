@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from suspensions.pages.contexts.frame import Chrome, Link
+from suspensions.pages.contexts.frame import Chrome, Link, Option
 from suspensions.pages.contexts.pause import KeptText
 
 
@@ -14,8 +14,7 @@ from suspensions.pages.contexts.pause import KeptText
 class SignInPage:
     """Sign-in, also after a session ended: `ended` is then told, `next` leads back.
 
-    `kept` texts are carried along as hidden fields ``kept-<name>``, since nothing may be left in
-    the browser's storage.
+    `typed_kept`: what was typed waits on the server, since nothing may be left in the browser's storage.
     """
 
     chrome: Chrome
@@ -25,7 +24,27 @@ class SignInPage:
     fault: str = ""
     ended: bool = False
     ended_at: datetime | None = None
-    kept: Sequence[KeptText] = ()
+    typed_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePage:
+    """How a person likes the pages, what they may do, and a new password."""
+
+    chrome: Chrome
+    name: str
+    action: str
+    password_action: str
+    zone: str
+    zones: Sequence[str]
+    themes: Sequence[Option]
+    single_keys: bool
+    grants: Sequence[tuple[str, str]]
+    """Scope and role of each."""
+    zone_fault: str = ""
+    old_fault: str = ""
+    new_fault: str = ""
+    again_fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

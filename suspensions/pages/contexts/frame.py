@@ -33,6 +33,8 @@ class Chrome:
     home_href: str = "/"
     profile_href: str = ""
     sign_out_href: str = ""
+    toasts: Sequence[str] = ()
+    """What was done just now, each told once."""
 
 
 @dataclass(frozen=True, slots=True)

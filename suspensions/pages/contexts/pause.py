@@ -94,6 +94,7 @@ class CallView:
     decision_fault: str = ""
     arguments_fault: str = ""
     result_fault: str = ""
+    note_fault: str = ""
     # what stands, once decided
     outcome: str = ""
     outcome_note: str = ""
@@ -113,6 +114,7 @@ class CallView:
             (self.decision_fault, "decision", "Decision for"),
             (self.arguments_fault, "arguments", "Arguments of"),
             (self.result_fault, "result", "Result of"),
+            (self.note_fault, "note", "Note for"),
         )
         return [(f"call-{self.index}-{name}", f"{label} call {self.number}") for fault, name, label in places if fault]
 
@@ -130,6 +132,8 @@ class DecisionForm:
     deadline: Deadline | None = None
     banner: Banner | None = None
     can_open_next: bool = True
+    may_approve: bool = True
+    """Nobody approves what they asked for themselves; they may deny it."""
 
     @property
     def faults(self) -> list[tuple[str, str]]:
@@ -230,10 +234,22 @@ class Conversation:
     earlier: int = 0
     earlier_href: str = ""
     """Gives the earlier messages as a fragment, or as a page without htmx."""
+    loaded_last: bool = False
+    """Whether the loaded history is all there is, so that the line stands below it."""
 
     @property
     def own(self) -> int:
         return self.total - self.loaded
+
+
+@dataclass(frozen=True, slots=True)
+class PauseNews:
+    """The answer to a poll of an open form: who else looks, and whether it is over meanwhile."""
+
+    poll_href: str
+    now: datetime
+    looking: Sequence[Deciding] = ()
+    over: Banner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +269,14 @@ class PausePage:
     start_by: Deadline | None = None
     looking: Sequence[Deciding] = ()
     people: Sequence[Deciding] = ()
+    nobody: bool = False
+    """Whether no approver holds a grant, so that nobody can answer."""
     bound_to: Sequence[Fact] = ()
     configuration: Sequence[Fact] = ()
     conversation: Conversation | None = None
     tool_results: Sequence[MessageCall] = ()
     next_href: str = ""
-    position: str = ""
+    news: PauseNews | None = None
 
 
 @dataclass(frozen=True, slots=True)

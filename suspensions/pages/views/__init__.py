@@ -1,0 +1,1 @@
+"""The views: each parses, calls one operation or query, and renders."""

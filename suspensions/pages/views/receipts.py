@@ -1,0 +1,239 @@
+"""Receipts: the lists, one with its chain, Verify, downloads and exports."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from suspensions.domain.errors import InvalidRequest, NotFound
+from suspensions.domain.instants import format_instant
+from suspensions.domain.receipt_objects import Receipt, kind_of
+from suspensions.domain.strict_json import dumps
+from suspensions.domain.values import Admission, Closure, Expiry, Start
+from suspensions.operations.receipts import verify_receipt
+from suspensions.pages.contexts import Empty, Link, ReceiptRow, ReceiptsPage, Search, Tab
+from suspensions.pages.lives import actor_words
+from suspensions.pages.receipt_pages import Shown, at_and_actor, document, receipt_of, receipt_page, verify_box
+from suspensions.pages.rendering import render_fragment, render_page, wants_fragment
+from suspensions.pages.views.queue import choice
+from suspensions.pages.visits import Visit, signed_in
+from suspensions.queries import receipts
+from suspensions.queries.pause_page import read_pause
+from suspensions.queries.people import display_names
+
+LIMIT = 50
+MAX_EXPORTED = 10_000
+_TABS = {"admission": "Admissions", "start": "Starts", "expiry": "Expiries", "closure": "Closures"}
+
+
+@require_safe
+@signed_in
+def index(visit: Visit) -> HttpResponseBase:
+    """Receipts of one kind, newest pause first; with `export` the whole filtered list as a file."""
+    query = visit.request.GET
+    kind = query.get("kind") or "admission"
+    if kind not in _TABS:
+        raise InvalidRequest("kind names no kind of receipt.")
+    words = query.get("q", "").strip()
+    if query.get("export"):
+        return _export(visit, kind, words, query["export"])
+    found = receipts.list_receipts(kind, visit.reach, words, query.get("after") or None, LIMIT)
+    page = _page(visit, kind, words, found.items, found.next)
+    variables = {"rows": page.rows, "empty": page.empty, "older_href": page.older_href, "now": visit.now}
+    return render_page(
+        visit.request,
+        "suspensions/receipts.html",
+        page,
+        fragment="suspensions/_receipts_results.html",
+        variables=variables,
+    )
+
+
+def _page(visit: Visit, kind: str, words: str, found: Sequence[Receipt], following: str | None) -> ReceiptsPage:
+    older = visit.request.GET.copy()
+    older["after"] = following or ""
+    names = display_names(at_and_actor(receipt)[1].principal for receipt in found)
+    here = "" if kind == "admission" else kind
+    exports = [
+        Link(label, visit.href("receipts", kind=here, q=words, export=form))
+        for label, form in (("JSON lines", "jsonl"), ("CSV", "csv"))
+    ]
+    scopes = {grant.scope.text: grant.scope.text for grant in visit.caller.grants}
+    return ReceiptsPage(
+        chrome=visit.chrome("Receipts"),
+        tabs=[
+            Tab(label, visit.href("receipts", kind="" if key == "admission" else key, q=words), current=key == kind)
+            for key, label in _TABS.items()
+        ],
+        search=Search(
+            action=visit.request.path,
+            query=words,
+            placeholder="Run, pause, person or digest",
+            label="Search receipts by run, pause, person or digest",
+            filters=[choice("scope", "Scope", scopes, visit.request.GET, none="all")],
+            kept=[("kind", here)] if here else [],
+        ),
+        rows=[_row(visit, receipt, names) for receipt in found],
+        empty=None if found else _empty(visit, kind, words),
+        older_href=f"{visit.request.path}?{older.urlencode()}" if following else "",
+        exports=exports if found else (),
+    )
+
+
+def _empty(visit: Visit, kind: str, words: str) -> Empty:
+    if words:
+        text = "Searched runs, pauses, people and digests. A whole id or digest is needed, or the start of a name."
+        return Empty(f"No {kind} matches “{words}”", text, Link("Clear the search", visit.request.path))
+    return {
+        "admission": Empty("No admissions yet", "One is written whenever an answer to a pause is taken."),
+        "start": Empty("No starts yet", "One is written whenever a worker is granted an admitted answer."),
+        "expiry": Empty("No expiries", "Every admitted answer was started in time, or still may be."),
+        "closure": Empty("No closures", "No uncertain start had to be closed with proof."),
+    }[kind]
+
+
+def _version(receipt: Receipt) -> Any:
+    return receipt.request.version if isinstance(receipt, Closure) else receipt.version
+
+
+def _row(visit: Visit, receipt: Receipt, names: dict[str, str]) -> ReceiptRow:
+    version, (at, actor) = _version(receipt), at_and_actor(receipt)
+    match receipt:
+        case Admission():
+            text = receipt.reason.value.replace("_", " ")
+        case Start():
+            text = f"to {receipt.lease_owner}" if receipt.lease_owner else "without a lease"
+        case Expiry():
+            text = "nobody started it"
+        case Closure():
+            text = f"proof of {receipt.request.issuer}"
+    scope = receipt.request.scope if isinstance(receipt, Closure) else receipt.scope
+    return ReceiptRow(
+        kind=kind_of(receipt),
+        href=visit.href("receipt", kind_of(receipt), version.run_id, version.suspension_id),
+        at=at,
+        by=actor_words(actor, names),
+        run_id=version.run_id,
+        suspension_id=version.suspension_id,
+        digest=receipt.digest,
+        scope=scope.text,
+        text=text,
+    )
+
+
+# -- one receipt -----------------------------------------------------------------------------------------
+
+
+def _shown(visit: Visit, kind: str, run_id: str, suspension_id: str) -> Shown:
+    """Raises: NotFound for one that is not there, or that no grant covers."""
+    read = read_pause(visit.everywhere, suspension_id)
+    receipt = receipt_of(kind, read) if kind in _TABS and read.pause.run_id == run_id else None
+    if receipt is None:
+        raise NotFound
+    there = [found for found in (read.admission, read.outcome, read.closure) if found is not None]
+    names = display_names(at_and_actor(found)[1].principal for found in there)
+    return Shown(kind, read, receipt, names)
+
+
+@require_safe
+@signed_in
+def show(visit: Visit, kind: str, run_id: str, suspension_id: str) -> HttpResponse:
+    """One receipt with its members, its digest's object and its chain."""
+    page = receipt_page(visit, _shown(visit, kind, run_id, suspension_id))
+    return render_page(visit.request, "suspensions/receipt.html", page)
+
+
+@require_POST
+@signed_in
+def verify(visit: Visit, kind: str, run_id: str, suspension_id: str) -> HttpResponse:
+    """Recompute everything about the receipt on the server, and say what matched."""
+    shown = _shown(visit, kind, run_id, suspension_id)
+    checks = verify_receipt(visit.caller, shown.read.pause.scope, kind, run_id, suspension_id)
+    if wants_fragment(visit.request):
+        box = verify_box(visit, shown, checks)
+        return render_fragment(visit.request, "suspensions/_verify.html", {"verify": box, "now": visit.now})
+    return render_page(visit.request, "suspensions/receipt.html", receipt_page(visit, shown, checks))
+
+
+@require_safe
+@signed_in
+def download(visit: Visit, kind: str, run_id: str, suspension_id: str) -> HttpResponse:
+    """The receipt as a JSON file."""
+    shown = _shown(visit, kind, run_id, suspension_id)
+    response = HttpResponse(document(shown), content_type="application/json")
+    response.headers["Content-Disposition"] = f'attachment; filename="{kind}-{suspension_id}.json"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+# -- exports ---------------------------------------------------------------------------------------------
+
+_COLUMNS = ("kind", "at", "by", "via", "run_id", "suspension_id", "scope", "digest", "record_sha256")
+
+
+def _export(visit: Visit, kind: str, words: str, form: str) -> HttpResponseBase:
+    """The filtered list, newest pause first, up to `MAX_EXPORTED` receipts. Raises: InvalidRequest."""
+    if form not in ("jsonl", "csv"):
+        raise InvalidRequest("export is jsonl or csv.")
+    found = _all(visit, kind, words)
+    lines: Iterable[bytes] = _json_lines(found) if form == "jsonl" else _csv_lines(found)
+    content_type = "application/jsonl" if form == "jsonl" else "text/csv; charset=utf-8"
+    response = StreamingHttpResponse(lines, content_type=content_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="{kind}-receipts.{form}"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _all(visit: Visit, kind: str, words: str) -> Iterator[Receipt]:
+    reach, cursor, left = visit.reach, None, MAX_EXPORTED
+    while left > 0:
+        found = receipts.list_receipts(kind, reach, words, cursor, min(left, 256))
+        yield from found.items
+        left -= len(found.items)
+        cursor = found.next
+        if cursor is None:
+            return
+
+
+def _values(receipt: Receipt) -> tuple[str, ...]:
+    version, (at, actor) = _version(receipt), at_and_actor(receipt)
+    scope = receipt.request.scope if isinstance(receipt, Closure) else receipt.scope
+    return (
+        kind_of(receipt),
+        format_instant(at),
+        actor.principal,
+        actor.via,
+        version.run_id,
+        version.suspension_id,
+        scope.text,
+        receipt.digest,
+        receipt.record_sha256,
+    )
+
+
+def _json_lines(found: Iterable[Receipt]) -> Iterator[bytes]:
+    for receipt in found:
+        yield dumps({**dict(zip(_COLUMNS, _values(receipt), strict=True)), "record": receipt.record()}) + b"\n"
+
+
+class _Line:
+    """What `csv` writes to: it hands each line on."""
+
+    def write(self, text: str) -> bytes:
+        return text.encode()
+
+
+def _csv_lines(found: Iterable[Receipt]) -> Iterator[bytes]:
+    writer = csv.writer(_Line())
+    yield writer.writerow(_COLUMNS)
+    for receipt in found:
+        yield writer.writerow([safe_cell(value) for value in _values(receipt)])
+
+
+def safe_cell(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
