@@ -6,10 +6,10 @@ import json
 from functools import lru_cache, wraps
 from typing import Any
 
-import yaml
 from csp.decorators import csp_update
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from drf_spectacular.renderers import OpenApiYamlRenderer
 
 from suspensions.api.schema.generator import Generator
 from suspensions.problems import PROBLEMS, MethodNotAllowed, problem_response
@@ -39,9 +39,9 @@ def document() -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def document_text(kind: str) -> bytes:
-    """The document as JSON or YAML."""
+    """The document as JSON or YAML, the latter as `manage.py spectacular --file` writes it."""
     if kind == "yaml":
-        return yaml.safe_dump(document(), sort_keys=False, allow_unicode=True, width=120).encode()
+        return bytes(OpenApiYamlRenderer().render(document(), renderer_context={}))  # type: ignore[no-untyped-call]
     return json.dumps(document(), ensure_ascii=False, separators=(",", ":")).encode()
 
 
