@@ -1,0 +1,152 @@
+"""The whole walk through the real layers: pause over REST, decide in the browser, start, finish, receipts."""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.people import make_person
+from tests.support.server import Server
+from tests.support.walk import Agent, Visitor, sign_in, visitor
+
+FLIGHTS = {
+    "id": "call_1",
+    "name": "update_reservation_flights",
+    "arguments": '{"reservation_id": "HX5M2T", "cabin": "business", "quote_id": 9007199254740993, "price": 1.50}',
+    "note": "The customer agreed to Saturday.",
+}
+CERTIFICATE = {
+    "id": "call_2",
+    "name": "send_certificate",
+    "arguments": '{"user_id": "mateo_fuentes_4471", "amount": 250}',
+    "note": "For the night at the gate.",
+}
+
+
+@pytest.fixture
+def agent(server: Server, scope: str) -> Iterator[Agent]:
+    agent = Agent(server.url, scope)
+    yield agent
+    agent.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
+def dana(
+    request: pytest.FixtureRequest, browser: Browser, browser_context_args: dict[str, Any], base_url: str, scope: str
+) -> Iterator[Visitor]:
+    person = make_person(scope, display="Dana Whitlock")
+    arguments = browser_context_args | {"base_url": base_url, "java_script_enabled": request.param}
+    with visitor(browser, arguments, person.name) as found:
+        yield found
+
+
+def test_a_pause_is_decided_in_the_browser_and_taken_by_its_worker(agent: Agent, dana: Visitor) -> None:
+    run = agent.run(input="Rebook HX5M2T.")
+    pause = agent.pause(FLIGHTS, CERTIFICATE, run_id=run["id"])
+    page = dana.page
+
+    page.goto("/")
+    sign_in(page, dana.name)
+    expect(page.locator("h1")).to_have_text("Queue")
+    row = page.locator(f"#row-{pause['id']}")
+    expect(row).to_contain_text("update_reservation_flights")
+    expect(row).to_contain_text("send_certificate")
+
+    row.locator("a.cover").click()
+    expect(page.locator("h1")).to_have_text("care-desk asks to make 2 calls")
+    expect(page.locator("#call-0 .tree")).to_contain_text("9007199254740993")
+    page.check("#call-0 input[value=approve]")
+    page.check("#call-1 input[value=deny]")
+    page.fill("#call-1-note", "Too much. Offer 100.")
+    page.click("[data-send]")
+
+    expect(page.locator("#decision")).to_contain_text("Decided: 1 approved, 1 denied.")
+    expect(page.locator("#decision")).to_contain_text("No worker has picked it up yet.")
+    assert page.url.endswith(f"/suspensions/{pause['id']}")
+
+    taken = agent.take()
+    assert taken["suspension"]["id"] == pause["id"]
+    assert taken["suspension"]["continuation"]["messages"][0]["role"] == "user"
+    assert json.loads(b64decode(taken["input"])) == {
+        "schema_version": 1,
+        "reason": "approval",
+        "decisions": [
+            {"call_id": "call_1", "outcome": "approved"},
+            {"call_id": "call_2", "outcome": "denied", "note": "Too much. Offer 100."},
+        ],
+    }
+    agent.finish(run["id"], taken["lease"])
+
+    page.goto(f"/runs/{run['id']}")
+    life = page.locator("#timeline li h3")
+    expect(life).to_have_text(
+        ["Created, running", "Paused for approval", "Answered by Dana Whitlock", "Started by worker-1", "Completed"]
+    )
+    expect(page.locator("#drawing svg text", has_text="Admission")).to_be_visible()
+    page.click("#timeline a.receipt:has-text('Admission')")
+    expect(page.locator("h1")).to_have_text("Admission receipt")
+    page.click("#verify button")
+    expect(page.locator("#verify h2")).to_have_text(re.compile(r"^Verified: \d+ of \d+ matched$"))
+    page.click("#chain a.receipt:has-text('Start')")
+    expect(page.locator("h1")).to_have_text("Start receipt")
+    assert dana.complaints == []
+
+
+def test_an_edit_changes_only_what_was_edited(agent: Agent, dana: Visitor) -> None:
+    arguments = '{"count":5,"id":7300000000000000019,"dry":false,"note":null,"tags":["a",["b"]],"price":1.50}'
+    pause = agent.pause({"id": "c", "name": "order", "arguments": arguments})
+    page = dana.page
+    page.goto(f"/suspensions/{pause['id']}")
+    sign_in(page, dana.name)
+    page.check("#call-0 input[value=edit]")
+    page.fill("#call-0-arguments", arguments.replace('"count":5', '"count":6'))
+    page.click("[data-send]")
+    expect(page.locator("#decision")).to_contain_text("Decided: 1 approved.")
+    expect(page.locator("[data-diff] li")).to_have_text(re.compile(r"/count\s+5\s+6"))
+    [decision] = json.loads(b64decode(agent.take()["input"]))["decisions"]
+    assert decision["arguments"] == arguments.replace('"count":5', '"count":6')
+
+
+def test_the_result_of_an_external_tool_is_typed_in(agent: Agent, dana: Visitor) -> None:
+    pause = agent.pause({"id": "c", "name": "transfer_to_human_agents"}, reason="external_tool")
+    page = dana.page
+    page.goto(f"/suspensions/{pause['id']}")
+    sign_in(page, dana.name)
+    page.check("#call-0 input[value=content]")
+    page.fill("#call-0-result", "  line 1\nline 2  ")
+    page.click("[data-send]")
+    expect(page.locator("#decision")).to_contain_text("Sent: 1 completed.")
+    [decision] = json.loads(b64decode(agent.take()["input"]))["decisions"]
+    assert decision["content"] == "  line 1\nline 2  "
+
+
+def test_decide_and_open_next_goes_on_to_what_needs_this_person(agent: Agent, dana: Visitor) -> None:
+    first = agent.pause({"id": "c", "name": "cancel_reservation"})
+    second = agent.pause({"id": "c", "name": "book_reservation"})
+    page = dana.page
+    page.goto(f"/suspensions/{first['id']}")
+    sign_in(page, dana.name)
+    page.check("#call-0 input[value=deny]")
+    page.click("button[name=then]")
+    page.wait_for_url(f"**/suspensions/{second['id']}")
+    expect(page.locator("body")).to_contain_text("1 denied. Receipt")
+    page.check("#call-0 input[value=approve]")
+    page.click("button[name=then]")
+    expect(page.locator("h2").first).to_have_text("Nothing needs you")
+
+
+def test_an_operator_cancels_a_paused_run(agent: Agent, dana: Visitor) -> None:
+    pause = agent.pause({"id": "c", "name": "cancel_reservation"})
+    page = dana.page
+    page.goto(f"/runs/{pause['run_id']}")
+    sign_in(page, dana.name)
+    page.fill("#cancel-reason", "The customer called it off.")
+    page.click("#cancel button")
+    expect(page.locator(".page-head .state")).to_have_text("cancelled")
+    expect(page.locator("#timeline")).to_contain_text("“The customer called it off.”")
+    page.goto(f"/suspensions/{pause['id']}")
+    expect(page.locator("#decision")).to_contain_text("Cancelled before anybody answered.")
