@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from suspensions.domain.digests import sha256_hex
 from suspensions.domain.errors import MalformedJson, StoredRecordBroken
 from suspensions.domain.pending import restore_pending
 from suspensions.domain.scopes import Scope
@@ -63,6 +64,20 @@ class SuspensionRow:
 def read_row(values: tuple[Any, ...]) -> SuspensionRow | None:
     """None where an outer join found no pause."""
     return None if values[0] is None else SuspensionRow(*values[:WIDTH])
+
+
+def require_as_saved(row: SuspensionRow, continuation: bytes | None) -> None:
+    """What is about to be continued is what was checked when it was saved.
+
+    Asked before a claim is written: found out later, the run would be claimed and nobody could continue it.
+    Raises: StoredRecordBroken.
+    """
+    if (
+        continuation is None
+        or sha256_hex(bytes(continuation)) != row.continuation_sha256
+        or sha256_hex(bytes(row.pending)) != row.pending_sha256
+    ):
+        raise StoredRecordBroken("A stored pause is not the one that was saved.")
 
 
 def to_suspension(

@@ -295,13 +295,14 @@ def claim(
     """Claim the run's live pause: paused to running, with lease and first snapshot in the same commit.
 
     1. Another's snapshot. 2. Lock the run that the scope covers. 3. An instant in the future, half a lease.
-    4. The claim's refusals: with `expired_by` every miss is the same. 5. The reason's rule. 6. Run, pause and event
-    are written together.
+    4. The claim's refusals: with `expired_by` every miss is the same. 5. The reason's rule. 6. The stored pause is
+    the one that was saved; one that is claimed to be ended need not be. 7. Run, pause and event are written together.
 
     Without `expired_by` only a pause that has not expired is claimed, with it only one whose deadline had passed
     by then: the two split every pause between them.
 
-    Raises: RunLeaseLost, InvalidRequest, NotSuspended, RunConflict, SuspensionExpired, and what `rule` raises.
+    Raises: RunLeaseLost, InvalidRequest, NotSuspended, RunConflict, SuspensionExpired, what `rule` raises, and
+    StoredRecordBroken.
     """
     sql.require_transaction()
     guards.require_first_matches(first, lease, run_id)
@@ -324,6 +325,8 @@ def claim(
     _require_claimable(row, suspension, version, expired_by, now)
     if rule is not None:
         rule(Reason(suspension.reason))
+    if expired_by is None:
+        suspension_rows.require_as_saved(suspension, values[-1])
     data = {"lease": None if taken is None else taken.to_json(), "expired_by": instant_or_none(expired_by)}
     told = Told(EventType.RUN_CLAIMED, data, suspension.id)
     changes = {"state": RunState.RUNNING.value, **lease_columns}

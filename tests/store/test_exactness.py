@@ -298,6 +298,8 @@ def test_absent_and_empty_notes_are_two_things() -> None:
 
 # -- what no longer decodes --------------------------------------------------------------------------
 
+BROKEN = [b"", b"{", b"[]", b'{"messages":1}', b"\xff", b"{}"]
+
 
 @pytest.mark.parametrize("broken", [b"", b"{", b"[1,2]", b'[{"id":"x"}]', b"\xff", b"null"], ids=repr)
 def test_stored_calls_that_no_longer_decode_are_an_error_when_read(broken: bytes) -> None:
@@ -309,10 +311,38 @@ def test_stored_calls_that_no_longer_decode_are_an_error_when_read(broken: bytes
         claim(pause.scope, pause.run_id)
 
 
-@pytest.mark.parametrize("broken", [b"", b"{", b"[]", b'{"messages":1}', b"\xff", b"{}"], ids=repr)
+@pytest.mark.parametrize("broken", BROKEN, ids=repr)
 def test_a_stored_continuation_that_no_longer_decodes_is_an_error_when_read(broken: bytes) -> None:
     with pytest.raises(StoredRecordBroken):
         restore_continuation(broken)
+
+
+@pytest.mark.parametrize("broken", [*BROKEN, b'{"messages":[]}'], ids=repr)
+def test_a_pause_whose_stored_continuation_changed_is_not_claimed_and_its_run_never_half_restored(
+    broken: bytes,
+) -> None:
+    pause = make_pause(fresh_scope(), Reason.EXTERNAL_TOOL)
+    execute("UPDATE suspension_continuation SET body = %s WHERE suspension_id = %s", [broken, pause.id])
+    with refused(StoredRecordBroken, pause.scope):
+        claim(pause.scope, pause.run_id)
+
+
+def test_a_pause_whose_stored_calls_changed_is_not_claimed() -> None:
+    pause = make_pause(fresh_scope(), Reason.EXTERNAL_TOOL, pending=(call(arguments='{"amount":10}'),))
+    changed = b'[{"id":"call-1","name":"cancel_reservation","arguments":"{\\"amount\\":9000}"}]'
+    execute("UPDATE suspension SET pending = %s WHERE id = %s", [changed, pause.id])
+    with refused(StoredRecordBroken, pause.scope):
+        claim(pause.scope, pause.run_id)
+
+
+def test_a_broken_pause_can_still_be_cancelled_and_swept() -> None:
+    for end in (
+        lambda made: runs.cancel_run(caller(made.scope), made.scope, made.run_id, "stop"),
+        lambda made: claim(made.scope, made.run_id, expired_by=support.this_moment()),
+    ):
+        pause = make_pause(fresh_scope(), expires_at=support.ANCIENT)
+        execute("UPDATE suspension_continuation SET body = %s WHERE suspension_id = %s", [b"{", pause.id])
+        assert end(pause).fresh
 
 
 def test_a_stored_content_that_is_no_text_any_more_is_an_error_when_read() -> None:
