@@ -194,6 +194,25 @@ def test_a_start_cannot_push_out_another_of_the_same_request(engine: str) -> Non
             insert("resume_start_or_expiry", row | {"suspension_id": ids.new_id(ids.SUSPENSION)}, words)
 
 
+PLACES = {"postgresql": ("ctid",), "sqlite": ("rowid", "_rowid_", "oid")}
+"""What an engine calls the place of a row, beside its declared keys."""
+
+
+@each_table
+def test_a_new_row_cannot_push_out_one_by_taking_its_place(table: str, made: Made, engine: str) -> None:
+    fresh = {"number": 2_000_000_000, "previous": "p2", "hash": "x2"} if table in KEPT_FOR_GOOD else {}
+    for place in PLACES[engine]:
+        for words in INSERTS[engine]:
+            with unchanged(made.scope), rolled_back():
+                row = a_row(table, made)
+                conditions, key = where(table, row)
+                taken = rows(f"SELECT {place} AS place FROM {table} WHERE {conditions}", key)[0]["place"]
+                other = row | {column: f"other-{row[column]}" for column in KEYS[table] if column != "number"}
+                other |= {"position": 99, "proof_ref": "other"} | fresh
+                with pytest.raises(DatabaseError), transaction.atomic():
+                    insert(table, {column: other[column] for column in row} | {place: taken}, words)
+
+
 def test_an_update_is_refused_however_it_is_worded(made: Made, engine: str) -> None:
     for words in ("UPDATE ONLY",) if engine == "postgresql" else ("UPDATE OR REPLACE", "UPDATE OR IGNORE"):
         with unchanged(made.scope), refused_by_the_database():
@@ -348,6 +367,38 @@ def test_a_trigger_that_is_switched_off_is_found_and_switched_on_again(switch: s
             execute("UPDATE event SET data = data WHERE run_id = %s", [made.run_id])
     finally:
         install_triggers(connection)
+
+
+_HOLLOW = {
+    "postgresql": (
+        "CREATE OR REPLACE FUNCTION cortex_insert_only() RETURNS trigger LANGUAGE plpgsql"
+        " AS 'BEGIN RETURN COALESCE(NEW, OLD); END'",
+        "CREATE OR REPLACE TRIGGER event_insert_only_row BEFORE UPDATE OF data ON event"
+        " FOR EACH ROW EXECUTE FUNCTION cortex_insert_only('purgeable')",
+        "CREATE OR REPLACE TRIGGER event_insert_only_row BEFORE UPDATE OR DELETE ON event"
+        " FOR EACH ROW WHEN (false) EXECUTE FUNCTION cortex_insert_only('purgeable')",
+        "CREATE OR REPLACE TRIGGER checkpoint_insert_only_row BEFORE UPDATE OR DELETE ON checkpoint"
+        " FOR EACH ROW EXECUTE FUNCTION cortex_insert_only('purgeable')",
+    ),
+    "sqlite": (
+        "CREATE TRIGGER event_insert_only_update BEFORE UPDATE ON event BEGIN SELECT 1; END",
+        "CREATE TRIGGER event_insert_only_delete BEFORE DELETE ON looking BEGIN SELECT RAISE(ABORT, 'no'); END",
+    ),
+}
+
+
+def test_a_trigger_that_bears_the_name_alone_is_found_and_replaced(engine: str) -> None:
+    for hollow in _HOLLOW[engine]:
+        try:
+            if engine == "sqlite":
+                _drop(hollow.split()[2], engine)
+            execute(hollow)
+            assert missing_triggers(connection)
+            assert len(_found()) == 1
+            call_command("migrate", verbosity=0, interactive=False)
+            assert missing_triggers(connection) == []
+        finally:
+            install_triggers(connection)
 
 
 def test_installing_twice_is_installing_once(made: Made) -> None:
