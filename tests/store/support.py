@@ -143,6 +143,8 @@ def statements() -> Iterator[list[str]]:
     """The statements that the block sends to the database, BEGIN and COMMIT among them."""
     sent: list[str] = []
     connection.ensure_connection()
+    # The log keeps a number of statements only, and counts from its beginning.
+    connection.queries_log.clear()
     with CaptureQueriesContext(connection) as captured:
         yield sent
     sent.extend(query["sql"] for query in captured.captured_queries)
