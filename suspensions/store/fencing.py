@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from suspensions.domain.policy import Grant, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import loads
 from suspensions.domain.values import EventType
 from suspensions.store import sql
+from suspensions.store.run_rows import read_actor
 
 
 def limit_waiting(milliseconds: int) -> None:
@@ -35,7 +39,7 @@ def lock_grants(principal: str) -> tuple[Grant, ...]:
 def dispatch_evidence(scope: Scope, run_id: str, suspension_id: str) -> frozenset[str]:
     """Every worker that held the run since its admission, from what was retained: never from configuration.
 
-    Lease owners at admission, start and reclaim; an unleased start counts as `principal:<name>`.
+    Lease owners at admission, start, reclaim and claim; an unleased start or claim counts as `principal:<name>`.
     """
     rows = sql.fetch_all(
         "SELECT lease_owner, NULL FROM resume_admission WHERE suspension_id = %s AND run_id = %s AND scope = %s"
@@ -45,11 +49,23 @@ def dispatch_evidence(scope: Scope, run_id: str, suspension_id: str) -> frozense
     )
     holders = {owner for owner, _ in rows if owner is not None}
     holders |= {f"principal:{principal}" for owner, principal in rows if owner is None and principal is not None}
-    taken = sql.fetch_all(
-        "SELECT event.data FROM event JOIN resume_admission ON resume_admission.suspension_id = %s"
+    later = sql.fetch_all(
+        "SELECT event.data, event.actor FROM event JOIN resume_admission ON resume_admission.suspension_id = %s"
         " JOIN event admitted ON admitted.id = resume_admission.event_id"
-        " WHERE event.chain = %s AND event.position > admitted.position AND event.type = %s",
-        (suspension_id, run_id, EventType.RUN_LEASE_TAKEN.value),
+        f" WHERE event.chain = %s AND event.position > admitted.position AND {sql.among('event.type', _TAKES)}",
+        (suspension_id, run_id, *_TAKES),
     )
-    holders |= {loads(bytes(data))["lease"]["owner"] for (data,) in taken}
+    holders |= {holder for data, actor in later if (holder := _holder(loads(bytes(data)), actor)) is not None}
     return frozenset(holders)
+
+
+# Reclaims; claims of a later pause, and of an incomplete run that goes on.
+_TAKES = (EventType.RUN_LEASE_TAKEN.value, EventType.RUN_CLAIMED.value)
+
+
+def _holder(data: Mapping[str, Any], actor: str) -> str | None:
+    """Who held the run from such an event on; None where the claim was made to end it."""
+    if "lease" not in data:
+        return None
+    owner: str = f"principal:{read_actor(actor).principal}" if data["lease"] is None else data["lease"]["owner"]
+    return owner
