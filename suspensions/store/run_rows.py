@@ -263,14 +263,19 @@ def read_actor(text: str) -> Actor:
     return Actor(members["principal"], members["via"])
 
 
+def read_contents(row: RunRow) -> tuple[str | None, ...]:
+    """Input, output and error as texts; None each where they were not read. Raises: StoredRecordBroken."""
+    if row.contents is None:
+        return (None, None, None)
+    try:
+        return tuple("" if content is None else bytes(content).decode() for content in row.contents)
+    except UnicodeDecodeError:
+        raise StoredRecordBroken from None
+
+
 def to_run(row: RunRow, *, fresh: bool = False) -> Run:
     """The frozen value of a row. Raises: StoredRecordBroken where a stored content is no UTF-8."""
-    contents: tuple[str | None, ...] = (None, None, None)
-    if row.contents is not None:
-        try:
-            contents = tuple("" if content is None else bytes(content).decode() for content in row.contents)
-        except UnicodeDecodeError:
-            raise StoredRecordBroken from None
+    contents = read_contents(row)
     created_at, updated_at = read_instant(row.created_at), read_instant(row.updated_at)
     return Run(
         id=row.id,

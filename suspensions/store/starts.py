@@ -20,6 +20,7 @@ from suspensions.domain.errors import (
     ResumeNotExpired,
     ResumeStartNotFound,
     RunConflict,
+    StoredRecordBroken,
     SuspensionExpired,
     WinningAdmission,
 )
@@ -174,6 +175,8 @@ def _grant(
     lease_columns, lease = guards.lease_columns(row, take, now)
     _require_may_start(resume, now)
     suspension = _require_as_admitted(resume)
+    # A run that does not read must be refused before anything of the start is written.
+    run_rows.read_contents(row)
     start = Start(
         schema_version=1,
         version=admission.version,
@@ -211,8 +214,10 @@ def _with_work(start: Start, resume: _Resume) -> Start:
 
 
 def _require_may_start(resume: _Resume, now: datetime) -> None:
-    """Raises: SuspensionExpired, RunConflict."""
+    """Raises: ResumeAlreadyStarted, SuspensionExpired, RunConflict."""
     row, admission = resume.run, resume.admission
+    if resume.start is not None:
+        raise ResumeAlreadyStarted
     if resume.expiry is not None or (admission.start_by is not None and admission.start_by <= now):
         expires_at = None if resume.suspension is None else from_database(resume.suspension.expires_at)
         raise SuspensionExpired(expires_at, admission.start_by)
@@ -270,12 +275,22 @@ def start_next(
         run_id, suspension_id = found
         try:
             return _grant(_read_resume(scope, run_id, suspension_id), actor, lease, None, request_id)
-        except (SuspensionExpired, RunConflict, ResumeAdmissionConflict, ResumeAdmissionNotFound) as refusal:
-            # Its time ran out since the row was found, or its stored pause or an imported row does not
-            # fit: it must not stand in the way of every worker of the scope. Nothing was written of it.
+        except _PASSED_OVER as refusal:
             logger.warning("resume passed over: %s", refusal.code, extra={"run_id": run_id})
             passed_over.append(run_id)
     return None
+
+
+# Its time ran out since the row was found, or its stored pause or an imported row does not fit or does not read: it
+# must not stand in the way of every worker of the scope. Nothing was written of it.
+_PASSED_OVER = (
+    SuspensionExpired,
+    RunConflict,
+    ResumeAdmissionConflict,
+    ResumeAdmissionNotFound,
+    ResumeAlreadyStarted,
+    StoredRecordBroken,
+)
 
 
 def _lock_oldest(scope: Scope, agent_name: str | None, passed_over: list[str]) -> tuple[str, str] | None:

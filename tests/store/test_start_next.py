@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pytest_django.fixtures import Settings
 
@@ -23,6 +25,7 @@ from tests.store.support2 import (
     Clock,
     event_types,
     execute,
+    insert_row,
     lease_of,
     one_row,
     refused,
@@ -200,6 +203,30 @@ def test_a_run_that_is_not_where_its_admission_left_it_is_not_handed_out(scope: 
     moved, good = admitted(scope, time), admitted(scope, time)
     execute("UPDATE run SET revision = 77 WHERE id = %s", [moved.version.run_id])
     assert run_of(next_start(scope)) == good.version.run_id
+
+
+def _mark_as_admitted(admission: Admission) -> None:
+    """As an import might leave it: the run says that its resume waits, and yet there is its start."""
+    start_by_name(admission)
+    execute("UPDATE run SET resume = 'admitted' WHERE id = %s", [admission.version.run_id])
+
+
+def _break_run_input(admission: Admission) -> None:
+    row = {"run_id": admission.version.run_id, "input": b"\xff"}
+    insert_row("run_content", row)
+
+
+@pytest.mark.parametrize("break_it", [_mark_as_admitted, _break_run_input])
+def test_a_resume_that_cannot_be_granted_is_passed_over_and_starves_nobody(
+    break_it: Callable[[Admission], None], scope: Scope, time: Clock
+) -> None:
+    broken, good = admitted(scope, time), admitted(scope, time)
+    break_it(broken)
+    before = one_row("run", id=broken.version.run_id)
+    assert run_of(next_start(scope)) == good.version.run_id
+    assert one_row("run", id=broken.version.run_id) == before
+    with unchanged(scope):
+        assert next_start(scope) is None
 
 
 # -- refusals --------------------------------------------------------------------------------------
