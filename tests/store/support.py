@@ -352,7 +352,7 @@ def closing(made: Made, **other: Any) -> ClosureRequest:
     members: dict[str, Any] = {
         "schema_version": 1,
         "scope": made.scope,
-        "version": made.version,
+        "version": other.get("version") or made.version,
         "admission_digest": made.admission.request_digest if made.admission else "0" * 64,
         "start_digest": made.start.digest if made.start else "0" * 64,
         "run_revision": other.get("run_revision") or made.run.revision,

@@ -1,0 +1,159 @@
+"""How many statements the hot operations send, and what they leave unread, on either engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from suspensions.domain.errors import CortexError, NotSuspended
+from suspensions.domain.scopes import Scope
+from suspensions.domain.states import RunState
+from suspensions.domain.values import Holder, Reason
+from suspensions.operations import leases, progress, resumes, runs, suspensions
+from tests.store import support
+from tests.store.support import Made, Situation, claim, refused, statements, take
+from tests.support.builders import (
+    admit,
+    caller,
+    fresh_scope,
+    make_pause,
+    new_run,
+    new_suspension,
+    snapshot,
+    start,
+    version_of,
+)
+
+
+def _asking_a_peer(scope: Scope) -> Made:
+    return support.paused(scope, Reason.AGENT_REPLY)
+
+
+def _admit(made: Made, **more: Any) -> Any:
+    assert made.pause is not None
+    return admit(made.pause, **more)
+
+
+def _start(made: Made, **more: Any) -> Any:
+    assert made.admission is not None
+    return start(made.admission, **more)
+
+
+def _first(made: Made) -> dict[str, Any]:
+    return {"lease": take("worker-1"), "first": snapshot(made.run_id)}
+
+
+HOLDER = Holder("worker-1", 1)
+
+# Each with the most that it may send, BEGIN and COMMIT among them.
+BUDGETS: dict[str, tuple[int, Situation, Callable[[Made], Any]]] = {
+    "admit": (7, _asking_a_peer, _admit),
+    "admit leased": (7, _asking_a_peer, lambda made: _admit(made, lease=take())),
+    "admit with a first snapshot": (8, _asking_a_peer, lambda made: _admit(made, **_first(made))),
+    "start": (7, support.admitted, _start),
+    "start leased": (7, support.admitted, lambda made: _start(made, lease=take())),
+    "start with a first snapshot": (8, support.admitted, lambda made: _start(made, **_first(made))),
+    "create": (5, support.running, lambda made: runs.create_run(caller(made.scope), new_run(made.scope, input="x"))),
+    "pause": (
+        7,
+        support.running,
+        lambda made: suspensions.create_suspension(caller(made.scope), new_suspension(made.scope, made.run_id)),
+    ),
+    "claim": (6, support.paused, lambda made: claim(made.scope, made.run_id)),
+    "claim with a first snapshot": (7, support.paused, lambda made: claim(made.scope, made.run_id, **_first(made))),
+    "save": (
+        5,
+        support.leased,
+        lambda made: progress.save_progress(caller(made.scope), made.scope, snapshot(made.run_id), HOLDER),
+    ),
+    "renew": (
+        5,
+        support.leased,
+        lambda made: leases.renew_lease(caller(made.scope), made.scope, made.run_id, HOLDER, take(seconds=900)),
+    ),
+    "finish": (
+        7,
+        support.claimed,
+        lambda made: runs.finish_run(caller(made.scope), made.scope, made.run_id, RunState.COMPLETED, output="x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_hot_operation_keeps_to_its_number_of_statements(name: str) -> None:
+    budget, situation, act = BUDGETS[name]
+    made = situation(fresh_scope())
+    with statements() as sent:
+        act(made)
+
+    assert len(sent) <= budget, "\n".join(query[:200] for query in sent)
+    assert sent[0].startswith("BEGIN")
+    assert sent[-1] == "COMMIT"
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_on_postgresql_a_hot_operation_locks_reads_and_writes_once_each(name: str, engine: str) -> None:
+    _, situation, act = BUDGETS[name]
+    made = situation(fresh_scope())
+    with statements() as sent:
+        act(made)
+
+    if engine == "postgresql":
+        kinds = [query.split()[0] for query in sent]
+        assert len(sent) <= 5
+        assert kinds.count("SELECT") <= 2
+        assert sum("FOR UPDATE" in query for query in sent) <= 1
+    else:
+        assert [query for query in sent if "FOR UPDATE" in query] == []
+        assert sent[0] == "BEGIN IMMEDIATE"
+
+
+# -- what is left unread -----------------------------------------------------------------------------
+
+BODY = re.compile(r"suspension_continuation|resume_admission\.input\b(?!_)")
+
+
+def test_the_loser_of_a_claim_loads_no_continuation_it_cannot_have() -> None:
+    made = support.claimed(fresh_scope())
+    with statements() as sent, refused(NotSuspended, made.scope):
+        claim(made.scope, made.run_id)
+    (read,) = [query for query in sent if "suspension_continuation.body" in query]
+    assert "suspension.claimed_at IS NULL" in read
+
+
+def test_the_loser_of_an_admission_reads_no_continuation_and_no_input() -> None:
+    made = support.admitted(fresh_scope())
+    assert made.pause is not None
+    with statements() as sent, pytest.raises(CortexError):
+        resumes.decide(caller(made.scope), made.scope, made.pause.id, version_of(made.pause).run_revision, ())
+    assert not [query for query in sent if BODY.search(query)]
+
+
+def test_admitting_reads_no_continuation() -> None:
+    made = _asking_a_peer(fresh_scope())
+    with statements() as sent:
+        _admit(made)
+    assert not [query for query in sent if "suspension_continuation" in query]
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        lambda scope: resumes.list_admissions(caller(scope), scope, None, 50),
+        lambda scope: resumes.list_admissions(caller(scope), scope, None, 50, "started"),
+        lambda scope: resumes.list_starts(caller(scope), scope, None, 50),
+        lambda scope: resumes.list_expiries(caller(scope), scope, None, 50),
+        lambda scope: resumes.list_agent_reply_runs(caller(scope), scope, None, 50),
+        lambda scope: suspensions.list_expired(caller(scope), scope, support.this_moment(), 50),
+    ],
+)
+def test_lists_load_no_continuation_no_arguments_and_no_input(listing: Callable[[Scope], Any]) -> None:
+    made = support.started(fresh_scope())
+    make_pause(made.scope, expires_at=support.ANCIENT)
+    with statements() as sent:
+        listing(made.scope)
+    (query,) = sent
+    assert not re.search(r"suspension_continuation|\bbody\b|\bpending\b|\binput\b|\*", query)
