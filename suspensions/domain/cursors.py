@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from datetime import datetime
 from hashlib import sha256
 
@@ -11,6 +12,7 @@ from suspensions.domain.errors import InvalidCursor, InvalidRequest
 from suspensions.domain.instants import parse_instant
 
 _TAG = 16
+_UNKEPT = re.compile("[\0\ud800-\udfff]")
 
 
 def make_cursor(binding: tuple[str, ...], *key: str) -> str:
@@ -33,7 +35,7 @@ def read_cursor(cursor: str | None, binding: tuple[str, ...], width: int) -> tup
         if tag != _tag(binding, payload):
             raise InvalidCursor
         key = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidCursor from None
     if not isinstance(key, list) or len(key) != width or not all(_is_sane(part) for part in key):
         raise InvalidCursor
@@ -56,8 +58,9 @@ def cursor_instant(part: str) -> datetime:
 
 
 def _is_sane(part: object) -> bool:
-    # Keys are ids and instants; PostgreSQL fails on a NUL, and a made-up cursor must not make it fail.
-    return isinstance(part, str) and "\0" not in part
+    # Keys are ids and instants; a made-up cursor must not make a database or its driver fail, as PostgreSQL
+    # does on a NUL, and both on half a surrogate pair.
+    return isinstance(part, str) and not _UNKEPT.search(part)
 
 
 def _tag(binding: tuple[str, ...], payload: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suspensions.domain.cursors import cursor_instant, cursor_number, make_cursor, read_cursor
+from suspensions.domain.cursors import _tag, cursor_instant, cursor_number, make_cursor, read_cursor
 from suspensions.domain.errors import InvalidCursor
 
 LIST = ("resume-admissions", "w=a", "")
@@ -73,11 +73,19 @@ def test_a_cursor_travels_in_an_address_whatever_its_key_holds(key: list[str], b
 
 
 def test_a_made_up_key_is_refused_before_a_database_sees_it() -> None:
-    with pytest.raises(InvalidCursor):
-        read_cursor(make_cursor(LIST, "sus_\0"), LIST, 1)
+    for key in ("sus_\0", "sus_\ud800", "\udfff"):
+        with pytest.raises(InvalidCursor):
+            read_cursor(make_cursor(LIST, key), LIST, 1)
     for part in ("", "-1", "9" * 19, "\u0663"):
         with pytest.raises(InvalidCursor):
             cursor_number(part)
     with pytest.raises(InvalidCursor):
         cursor_instant("yesterday")
     assert cursor_number("42") == 42
+
+
+def test_a_made_up_key_that_nests_without_end_is_refused() -> None:
+    payload = "[" * 100_000
+    made_up = base64.urlsafe_b64encode(f"{_tag(LIST, payload)}{payload}".encode()).decode().rstrip("=")
+    with pytest.raises(InvalidCursor):
+        read_cursor(made_up, LIST, 1)
