@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.core.management import CommandError
 from django.db import OperationalError, ProgrammingError
 
 from suspensions.domain.errors import CortexError
-from suspensions.domain.keys import require_private_ed25519
+from suspensions.domain.keys import require_ed25519, require_private_ed25519
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 
@@ -66,6 +66,13 @@ def read_signing_key(path: str) -> Ed25519PrivateKey:
     text = read_text_file(path)
     with one_line_errors():
         return require_private_ed25519(text)
+
+
+def read_public_key(path: str) -> Ed25519PublicKey:
+    """The public key in a PEM file. Raises: CommandError."""
+    text = read_text_file(path)
+    with one_line_errors():
+        return require_ed25519(text)
 
 
 def read_duration(text: str) -> timedelta:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from suspensions.domain.purges import RECORDS, verify_record
 from suspensions.domain.scopes import Scope
 from suspensions.domain.verification import Finding, Stored, verify_chain
+from suspensions.operations.checkpoints import verify_checkpoints
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import evidence, seals
 
 
-def verify_receipts(scope: Scope | None = None, since: datetime | None = None) -> Iterator[Finding]:
+def verify_receipts(
+    scope: Scope | None = None,
+    since: datetime | None = None,
+    *,
+    public_keys: Sequence[Ed25519PublicKey] = (),
+    checkpoint: str | None = None,
+) -> Iterator[Finding]:
     """Each row that was changed, removed, reordered or invented, named; nothing where all is whole.
 
-    Removal of a whole run, or of a chain's tail together with its head, shows only against a signed checkpoint.
+    Removal of a whole run, or of a chain's tail together with its head, shows only against a signed checkpoint, for
+    which see `verify_checkpoints`. They span all scopes: with a scope or a time they are left out.
     """
     for stored in evidence.stored_runs(scope, since):
         # A writer between two of the reads looks like damage, so whatever fails is looked at again under the lock.
@@ -29,6 +39,7 @@ def verify_receipts(scope: Scope | None = None, since: datetime | None = None) -
             yield from verify_chain(Stored(chain, None, ()))
             yield Finding("run", chain, chain, "was removed; what it left is still there")
         yield from _verify_purges()
+        yield from verify_checkpoints(public_keys, checkpoint)
 
 
 def _verify_purges() -> Iterator[Finding]:

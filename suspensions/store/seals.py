@@ -14,12 +14,12 @@ from suspensions.models.fields import read_instant
 from suspensions.store import sql
 from suspensions.store.run_rows import read_actor
 
-_BROKEN = (CortexError, ValueError, TypeError, KeyError, AttributeError)
+BROKEN = (CortexError, ValueError, TypeError, KeyError, AttributeError)
 _PURGE = "number, at, purged_by, ended_before, count, heads_sha256, previous, hash, key_id, signature"
 
 
-def purge_records() -> Iterator[tuple[int, PurgeRecord | None, list[ChainHead]]]:
-    """Every purge record in order, with the heads kept with it; None for one that no longer reads."""
+def purge_records(*, heads: bool = True) -> Iterator[tuple[int, PurgeRecord | None, list[ChainHead]]]:
+    """Every purge record in order, with the heads kept with it if wanted; None for one that no longer reads."""
     after = 0
     while True:
         row = sql.fetch_one(f"SELECT {_PURGE} FROM purge_record WHERE number > %s ORDER BY number LIMIT 1", (after,))
@@ -39,10 +39,10 @@ def purge_records() -> Iterator[tuple[int, PurgeRecord | None, list[ChainHead]]]
                 key_id=row[8],
                 signature=None if row[9] is None else bytes(row[9]),
             )
-        except _BROKEN:
+        except BROKEN:
             yield after, None, []
         else:
-            yield after, record, heads_of("purge_record_head", after)
+            yield after, record, heads_of("purge_record_head", after) if heads else []
 
 
 def heads_of(table: str, number: int) -> list[ChainHead]:

@@ -238,17 +238,18 @@ DAMAGES = {
 
 @contextmanager
 def restored(*tables: str) -> Iterator[None]:
-    """Whatever is done to the tables is undone afterwards: all tests share the chain of purge records."""
-    with without_triggers():
-        for table in tables:
-            execute(f"CREATE TEMPORARY TABLE kept_{table} AS SELECT * FROM {table}")
-        try:
+    """Whatever is done to the tables is undone afterwards: all tests share their chains."""
+    kept = {table: rows(f"SELECT * FROM {table}") for table in tables}
+    try:
+        with without_triggers():
             yield
-        finally:
-            for table in tables:
+    finally:
+        with without_triggers():
+            for table, there_were in kept.items():
                 execute(f"DELETE FROM {table}")
-                execute(f"INSERT INTO {table} SELECT * FROM kept_{table}")
-                execute(f"DROP TABLE kept_{table}")
+                for row in there_were:
+                    places = ", ".join(["%s"] * len(row))
+                    execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", *row.values())
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())

@@ -4,9 +4,11 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
+from suspensions.management.daily import DailyCheckpoint
 from suspensions.management.stopping import Stop, stopping_gently
 from suspensions.management.words import one_line_errors
 from suspensions.operations.sweep import BATCH, Sweeper, SweepReport
@@ -34,10 +36,12 @@ class Command(BaseCommand):
         """Sweep once, or until asked to stop."""
         with stopping_gently() as stop:
             sweeper = Sweeper(options["batch"], stop.asked)
+            daily = DailyCheckpoint(settings.CHECKPOINT_KEY)
             if options["once"]:
+                daily.turn()
                 self._once(sweeper)
             else:
-                _loop(sweeper, stop, options["interval"])
+                _loop(sweeper, daily, stop, options["interval"])
 
     def _once(self, sweeper: Sweeper) -> None:
         with one_line_errors():
@@ -50,9 +54,11 @@ class Command(BaseCommand):
             raise CommandError(f"{report.failed} rows could not be swept; the log names them")
 
 
-def _loop(sweeper: Sweeper, stop: Stop, interval: float) -> None:
+def _loop(sweeper: Sweeper, daily: DailyCheckpoint, stop: Stop, interval: float) -> None:
     while not stop.asked():
         report = _sweep(sweeper)
+        if report is not None:
+            daily.turn()
         stop.wait(WITHOUT_DATABASE if report is None else interval)
 
 
