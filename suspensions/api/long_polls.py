@@ -27,6 +27,8 @@ from suspensions.queries import runs as queries
 
 T = TypeVar("T")
 
+LONGEST = 30.0
+"""Seconds that a wait may last; a longer one is cut to it."""
 TICK = 0.05
 """Seconds between two looks at the store."""
 RETRY_AFTER = 1
@@ -61,7 +63,7 @@ def wait_for_start(scope: Scope, agent_name: str | None, seconds: float, attempt
 
     1. Sleep until the watcher saw a resume that may be started. 2. Try; where somebody was faster, sleep again.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + min(seconds, LONGEST)
     with _place(_Waiter(scope=scope.text, agent_name=agent_name)) as waiter:
         if waiter is None:
             return Waited.FULL
@@ -82,7 +84,7 @@ def wait_for_revision(run_id: str, revision: int, seconds: float) -> Waited:
         if waiter is None:
             return Waited.FULL
         connection.close()
-        return Waited.MOVED if waiter.woken.wait(seconds) else Waited.IN_VAIN
+        return Waited.MOVED if waiter.woken.wait(min(seconds, LONGEST)) else Waited.IN_VAIN
 
 
 class _Watcher:
@@ -107,6 +109,14 @@ class _Watcher:
     def remove(self, waiter: _Waiter) -> None:
         with self._lock:
             self._waiters.remove(waiter)
+
+    def is_alive(self) -> bool:
+        with self._lock:
+            return self._thread is not None
+
+    def count(self) -> int:
+        with self._lock:
+            return len(self._waiters)
 
     def _watch(self) -> None:
         while waiters := self._still_waiting():
@@ -154,6 +164,16 @@ def _wake_for(waiter: _Waiter, found: Counter[tuple[str, str | None]]) -> None:
 
 
 _watcher = _Watcher()
+
+
+def is_watching() -> bool:
+    """Whether the watcher's thread lives; it ends soon after the last who waited."""
+    return _watcher.is_alive()
+
+
+def waiting() -> int:
+    """How many wait in this process now."""
+    return _watcher.count()
 
 
 @contextmanager

@@ -207,7 +207,7 @@ def _texts(value: Any, pointer: str) -> tuple[str, ...]:
 def _seconds(value: Any, pointer: str) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or value < 0:
         raise invalid(pointer, "must be a number of seconds from 0")
-    return float(min(value, 30))
+    return float(min(value, 1e6))
 
 
 def _instant(value: Any, pointer: str) -> datetime:
