@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from suspensions.pages.views import account, pause, queue, receipts, runs
+from suspensions.pages.views import access, account, health, interactions, pause, queue, receipts, runs, uncertain
 
 app_name = "pages"
 
@@ -22,6 +22,12 @@ urlpatterns = [
     path(f"{_RECEIPT}/json", receipts.download, name="receipt_json"),
     path(f"{_RECEIPT}/verify", receipts.verify, name="verify"),
     path(_RECEIPT, receipts.show, name="receipt"),
+    path("uncertain/", uncertain.index, name="uncertain"),
+    path("interactions/", interactions.index, name="interactions"),
+    path("interactions/answer", interactions.answer, name="answer"),
+    path("access/", access.index, name="access"),
+    path("access/change", access.change, name="access_change"),
+    path("health/", health.index, name="health"),
     path("sign-in/", account.sign_in, name="sign_in"),
     path("sign-out/", account.sign_out, name="sign_out"),
     path("profile/", account.profile, name="profile"),

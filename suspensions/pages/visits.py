@@ -97,6 +97,10 @@ class Visit:
             ("Queue", "queue", bounded(shown.mine), False),
             ("Runs", "runs", "", False),
             ("Receipts", "receipts", "", False),
+            ("Uncertain", "uncertain", bounded(shown.uncertain), True),
+            ("Interactions", "interactions", bounded(shown.interactions), False),
+            ("People and access", "access", "", False),
+            ("Health", "health", "", False),
         ]
         return Chrome(
             now=self.now,

@@ -5,7 +5,7 @@ Lists never load an admission's input. Source: pages.md, "Receipts".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -237,3 +237,10 @@ def _to_closure(row: Mapping[str, Any]) -> Closure:
         closed_by=read_actor(row["closed_by"]),
         record_sha256=row["record_sha256"],
     )
+
+
+def starts_of(suspension_ids: Sequence[str]) -> dict[str, Start]:
+    """The starts of these pauses, by pause."""
+    rows = StartOrExpiry.objects.filter(suspension_id__in=suspension_ids, kind="start").values(*_OUTCOME)
+    found = ((row["suspension_id"], _to_outcome(row)) for row in rows)
+    return {suspension_id: start for suspension_id, start in found if isinstance(start, Start)}

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from suspensions.domain.odd_text import segments
 from suspensions.pages import formats
-from suspensions.pages.contexts import Deadline, Folded
+from suspensions.pages.contexts import Deadline, Folded, Typed
 
 register = template.Library()
 
@@ -186,3 +186,15 @@ def reason(name: str, calls: int = 1) -> SafeString:
     """A pause's reason with its sign, and the number of calls where there are several."""
     sign, word = _REASONS[name]
     return format_html('<span class="reason">{}{}</span>', icon(sign), word if calls < 2 else f"{word}, {calls} calls")
+
+
+@register.simple_tag
+def typed_value(typed: Typed, form: str, name: str) -> str:
+    """What a field was sent with, where its form was refused."""
+    return (typed.values or {}).get(name, "") if typed.form == form else ""
+
+
+@register.simple_tag
+def typed_fault(typed: Typed, form: str, name: str) -> str:
+    """What is wrong with a field."""
+    return typed.fault if typed.form == form and typed.fault_field == name else ""

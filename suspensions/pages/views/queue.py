@@ -164,10 +164,12 @@ def _count(visit: Visit, key: str, page: Page[QueueItem]) -> str:
 def _tabs(visit: Visit, tab: str) -> list[Tab]:
     counts = visit.counts
     by_key = {"": counts.mine, "all": counts.waiting, "decided": counts.decided, "expired": counts.expired}
-    return [
+    tabs = [
         Tab(label, visit.href("queue", tab=key), bounded(by_key[key]), current=key == tab)
         for key, label in TABS.items()
     ]
+    tabs.insert(3, Tab("Uncertain", visit.href("uncertain"), bounded(counts.uncertain), alert=counts.uncertain > 0))
+    return tabs
 
 
 def _search(visit: Visit, tab: str, items: Sequence[QueueItem]) -> Search:

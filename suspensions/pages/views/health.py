@@ -1,0 +1,119 @@
+"""Health: the database, the sweeper, what waits too long, runs that nobody holds."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from suspensions.domain.values import Run
+from suspensions.pages.contexts import Fact, HealthCheck, HealthPage, SilentRun
+from suspensions.pages.formats import bounded, duration
+from suspensions.pages.rendering import render_page
+from suspensions.pages.visits import Visit, signed_in
+from suspensions.queries import health_page
+from suspensions.queries.counts import MOST
+
+SLOW = timedelta(milliseconds=100)
+BEAT_LATE = timedelta(seconds=30)
+BEAT_GONE = timedelta(minutes=2)
+PICKED_UP_LATE = timedelta(minutes=5)
+_REASONS = {"approval": "for approval", "external_tool": "for an external tool", "agent_reply": "for another agent"}
+
+
+@require_safe
+@signed_in
+def index(visit: Visit) -> HttpResponse:
+    """What an operator looks at first."""
+    oldest = health_page.oldest(visit.reach, visit.now)
+    silent = health_page.silent_runs(visit.reach, visit.now, settings.UNCERTAIN_AFTER)
+    counts = visit.counts
+    checks = [
+        _database(),
+        _sweeper(visit),
+        _overdue(visit, oldest.overdue_since),
+        _decided(visit, oldest.decided_since),
+    ]
+    checks.append(
+        HealthCheck(
+            "Uncertain resumes",
+            "stop" if counts.uncertain else "good",
+            f"{bounded(counts.uncertain)} started, and nothing more was heard" if counts.uncertain else "None",
+            href=visit.href("uncertain") if counts.uncertain else "",
+            link="Open the list",
+        )
+    )
+    depths = health_page.depth_by_reason(visit.reach, MOST)
+    facts = [Fact(f"Waiting {words}", bounded(depths.get(reason, 0)) or "0") for reason, words in _REASONS.items()]
+    facts += [
+        Fact("Oldest waiting", kind="instant", at=oldest.waiting_since)
+        if oldest.waiting_since
+        else Fact("Oldest waiting", "nothing waits"),
+        Fact("Decided, not picked up", bounded(counts.decided) or "0"),
+        Fact("Expired today", bounded(counts.expired) or "0"),
+        Fact("Open questions", bounded(counts.interactions) or "0"),
+    ]
+    page = HealthPage(
+        chrome=visit.chrome("Health"),
+        checks=checks,
+        facts=facts,
+        silent=[_silent(visit, run) for run in silent],
+        more_silent=len(silent) == health_page.MOST_SILENT,
+    )
+    return render_page(visit.request, "suspensions/health.html", page)
+
+
+def _database() -> HealthCheck:
+    found = health_page.database()
+    took = f"{found.took.total_seconds() * 1000:.1f} ms"
+    tone = "soon" if found.took > SLOW else "good"
+    return HealthCheck("Database", tone, f"{found.engine} {found.version}, the smallest question took {took}")
+
+
+def _sweeper(visit: Visit) -> HealthCheck:
+    """The latest beat of any sweeper: one that lives is enough."""
+    sweepers = [(host, at) for name, host, at in health_page.beats() if name == "sweeper"]
+    if not sweepers:
+        words = "No sweeper has ever been seen: deadlines pass, and nobody fails what is overdue"
+        return HealthCheck("Sweeper", "stop", words)
+    host, at = sweepers[0]
+    ago = visit.now - at
+    tone = "stop" if ago > BEAT_GONE else "soon" if ago > BEAT_LATE else "good"
+    others = f", {len(sweepers) - 1} more known" if len(sweepers) > 1 else ""
+    return HealthCheck(
+        "Sweeper", tone, f"Last beat {duration(max(ago, timedelta(0)))} ago on {host}{others}, at", at=at
+    )
+
+
+def _overdue(visit: Visit, since: datetime | None) -> HealthCheck:
+    if since is None:
+        return HealthCheck("Overdue pauses", "good", "None waits past its deadline")
+    late = visit.now - since
+    tone = "stop" if late > BEAT_GONE else "soon"
+    return HealthCheck(
+        "Overdue pauses", tone, f"The oldest is {duration(late)} past its deadline and not swept", at=since
+    )
+
+
+def _decided(visit: Visit, since: datetime | None) -> HealthCheck:
+    if since is None:
+        return HealthCheck("Decided, not picked up", "good", "Workers keep up")
+    waits = visit.now - since
+    tone = "soon" if waits > PICKED_UP_LATE else "good"
+    text = f"The oldest answer has waited {duration(waits)} for a worker"
+    return HealthCheck(
+        "Decided, not picked up", tone, text, at=since, href=visit.href("queue", tab="decided"), link="Open the list"
+    )
+
+
+def _silent(visit: Visit, run: Run) -> SilentRun:
+    return SilentRun(
+        id=run.id,
+        href=visit.href("run", run.id),
+        agent=run.agent_name or "",
+        scope=run.scope.text,
+        since=run.updated_at,
+        holder=run.lease.owner if run.lease else "",
+    )

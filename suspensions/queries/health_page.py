@@ -1,0 +1,85 @@
+"""What an operator looks at first: is anything stuck, and does the sweeper live. Source: pages.md, "Health"."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Min, Q
+
+from suspensions.domain.reach import Reach
+from suspensions.domain.states import ResumeState, RunState
+from suspensions.domain.values import Run
+from suspensions.models import Beat, Suspension
+from suspensions.models import Run as RunRow
+from suspensions.queries import queue
+from suspensions.queries.reach import within
+from suspensions.queries.rows import RUN_COLUMNS, to_run
+
+MOST_SILENT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseHealth:
+    """The engine, its version, and how long the smallest question took."""
+
+    engine: str
+    version: str
+    took: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Oldest:
+    """The pause that has waited longest, and the one whose deadline has passed longest ago."""
+
+    waiting_since: datetime | None
+    overdue_since: datetime | None
+    decided_since: datetime | None
+
+
+def database() -> DatabaseHealth:
+    """Ask the database the smallest question."""
+    started = time.perf_counter()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        cursor.fetchone()
+        took = timedelta(seconds=time.perf_counter() - started)
+        postgresql = connection.vendor == "postgresql"
+        cursor.execute("SHOW server_version" if postgresql else "SELECT sqlite_version()")
+        version = str(cursor.fetchone()[0])
+    return DatabaseHealth("PostgreSQL" if postgresql else "SQLite", version, took)
+
+
+def beats() -> Sequence[tuple[str, str, datetime]]:
+    """Each process that says that it is there: its name, its host, and when it last did; latest first."""
+    return list(Beat.objects.order_by("-at").values_list("name", "host", "at"))
+
+
+def oldest(reach: Reach, now: datetime) -> Oldest:
+    """Since when the oldest of each kind waits."""
+    waiting = queue.waiting(reach).aggregate(since=Min("created_at"))["since"]
+    overdue = queue.waiting(reach).filter(expires_at__lte=now).aggregate(since=Min("expires_at"))["since"]
+    decided = RunRow.objects.filter(within(reach), resume=ResumeState.ADMITTED.value)
+    return Oldest(waiting, overdue, decided.aggregate(since=Min("admitted_at"))["since"])
+
+
+def depth_by_reason(reach: Reach, most: int) -> dict[str, int]:
+    """How many pauses of each reason wait, up to `most` and one more."""
+    rows = Suspension.objects.filter(pk__in=queue.waiting(reach).values("pk")[: most + 1]).values_list("reason")
+    counted: dict[str, int] = {}
+    for (reason,) in rows:
+        counted[reason] = counted.get(reason, 0) + 1
+    return counted
+
+
+def silent_runs(reach: Reach, now: datetime, silent_for: timedelta) -> list[Run]:
+    """Running runs that nobody holds and that have been silent, longest first; those that wait for a start are not."""
+    nobody = Q(lease_expires_at__isnull=True) | Q(lease_expires_at__lte=now)
+    waits = Q(resume=ResumeState.ADMITTED.value)
+    rows = RunRow.objects.filter(
+        within(reach), nobody, state=RunState.RUNNING.value, updated_at__lte=now - silent_for
+    ).exclude(waits)
+    return [to_run(row) for row in rows.order_by("updated_at", "id").values(*RUN_COLUMNS)[:MOST_SILENT]]

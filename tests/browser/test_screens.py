@@ -1,0 +1,179 @@
+"""Every page with everything on it, in both themes, wide and narrow: drawn for people, checked by axe."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.axe import faults
+from tests.support.builders import fresh_scope
+from tests.support.scenery import Scenery, build
+from tests.support.walk import Visitor, sign_in, visitor
+
+PICTURES = Path(settings.BASE_DIR) / "screenshots"
+LOOKS = {
+    "light-1440": ("light", 1440),
+    "dark-1440": ("dark", 1440),
+    "light-390": ("light", 390),
+    "dark-390": ("dark", 390),
+}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A page by its address, and what is pressed on it before it is looked at."""
+
+    address: Callable[[Scenery], str]
+    press: Callable[[Page], None] = lambda page: None
+
+
+def _pause(name: str) -> Callable[[Scenery], str]:
+    return lambda made: f"/suspensions/{made.pauses[name].id}"
+
+
+def _run(name: str) -> Callable[[Scenery], str]:
+    return lambda made: f"/runs/{made.pauses[name].run_id}"
+
+
+def _receipt(kind: str, name: str) -> Callable[[Scenery], str]:
+    return lambda made: f"/receipts/{kind}/{made.pauses[name].run_id}/{made.pauses[name].id}"
+
+
+def _at(address: str) -> Callable[[Scenery], str]:
+    return lambda made: address
+
+
+def _edit_and_deny(page: Page) -> None:
+    page.check("#call-0 input[value=edit]")
+    editor = page.locator("#call-0-arguments")
+    editor.fill(editor.input_value().replace("business", "economy").replace("gift_card_8516878", "credit_card_3563913"))
+    page.fill("#call-0-note", "Economy only: business on HAL417 is held for crew.")
+    page.check("#call-1 input[value=deny]")
+    page.fill("#call-1-note", "The user id holds a Cyrillic letter, so it is not the customer's account.")
+
+
+def _send_faulty(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('[required]').forEach(one => one.removeAttribute('required'))")
+    page.check("#call-1 input[value=approve]")
+    page.click("[data-send]")
+    page.locator("[role=alert]").first.wait_for()
+
+
+def _verify(page: Page) -> None:
+    page.click("#verify button")
+    expect(page.locator("#verify h2")).to_have_text(re.compile("Verified"))
+
+
+def _refuse_token(page: Page) -> None:
+    page.fill("#token-principal", "nobody-of-this-name")
+    page.fill("#token-token_name", "worker")
+    page.click("text=Make a token")
+    page.locator("[role=alert]").first.wait_for()
+
+
+SCREENS = {
+    "queue": Screen(_at("/")),
+    "queue-all": Screen(_at("/?tab=all")),
+    "queue-decided": Screen(_at("/?tab=decided")),
+    "queue-expired": Screen(_at("/?tab=expired")),
+    "queue-found": Screen(_at("/?tab=all&q=reservation&reason=approval")),
+    "queue-not-found": Screen(_at("/?q=nothing-of-the-kind")),
+    "pause": Screen(_pause("two")),
+    "pause-typed": Screen(_pause("two"), _edit_and_deny),
+    "pause-faulty": Screen(_pause("three"), _send_faulty),
+    "pause-urgent": Screen(_pause("urgent")),
+    "pause-hostile": Screen(_pause("hostile")),
+    "pause-long": Screen(_pause("long")),
+    "pause-forty": Screen(_pause("forty")),
+    "pause-external": Screen(_pause("external")),
+    "pause-peer": Screen(_pause("peer")),
+    "pause-own": Screen(_pause("own")),
+    "pause-decided": Screen(_pause("decided")),
+    "pause-done": Screen(_pause("done")),
+    "pause-cancelled": Screen(_pause("cancelled")),
+    "pause-late": Screen(_pause("late")),
+    "runs": Screen(_at("/runs/")),
+    "run-paused": Screen(_run("two")),
+    "run-done": Screen(_run("done")),
+    "run-lost": Screen(_run("lost")),
+    "run-cancelled": Screen(_run("cancelled")),
+    "receipts": Screen(_at("/receipts/")),
+    "receipts-starts": Screen(_at("/receipts/?kind=start")),
+    "receipts-closures": Screen(_at("/receipts/?kind=closure")),
+    "receipt-admission": Screen(_receipt("admission", "done")),
+    "receipt-verified": Screen(_receipt("admission", "done"), _verify),
+    "receipt-start": Screen(_receipt("start", "done")),
+    "uncertain": Screen(_at("/uncertain/")),
+    "interactions": Screen(_at("/interactions/")),
+    "interactions-answered": Screen(_at("/interactions/?part=answered")),
+    "interactions-resolved": Screen(_at("/interactions/?part=resolved")),
+    "access": Screen(_at("/access/")),
+    "access-refused": Screen(_at("/access/"), _refuse_token),
+    "health": Screen(_at("/health/")),
+    "profile": Screen(_at("/profile/")),
+    "not-found": Screen(_at("/suspensions/sus_01kkgxfm7dfgpt9g8j27szz10y")),
+    "bad-request": Screen(_at("/?tab=none")),
+}
+
+
+@pytest.fixture(scope="module")
+def made() -> Scenery:
+    return build(fresh_scope())
+
+
+@pytest.fixture(scope="module", params=LOOKS)
+def ines(
+    request: pytest.FixtureRequest,
+    made: Scenery,
+    browser: Browser,
+    browser_context_args: dict[str, Any],
+    base_url: str,
+) -> Iterator[tuple[str, Visitor]]:
+    theme, width = LOOKS[request.param]
+    look = {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "base_url": base_url}
+    with visitor(browser, browser_context_args, made.people["ines"].name, **look) as found:
+        found.page.goto("/sign-in/")
+        sign_in(found.page, found.name)
+        found.page.wait_for_url("**/")
+        yield request.param, found
+
+
+def _fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_page_fits_its_width_keeps_to_the_policy_and_axe_finds_nothing(
+    ines: tuple[str, Visitor], made: Scenery, name: str
+) -> None:
+    look, visit = ines
+    visit.complaints.clear()
+    page, screen = visit.page, SCREENS[name]
+    page.goto(screen.address(made))
+    screen.press(page)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=True)
+    assert _fits(page)
+    # What the server refused on purpose the browser notes by itself.
+    expected = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
+    assert [said for said in visit.complaints if not expected.match(said)] == []
+    assert faults(page) == []
+
+
+def test_nothing_scrolls_sideways_at_360(
+    made: Scenery, browser: Browser, browser_context_args: dict[str, Any], base_url: str
+) -> None:
+    look = {"viewport": {"width": 360, "height": 740}, "base_url": base_url}
+    with visitor(browser, browser_context_args, made.people["ines"].name, **look) as ines:
+        ines.page.goto("/sign-in/")
+        assert _fits(ines.page)
+        sign_in(ines.page, ines.name)
+        ines.page.wait_for_url("**/")
+        for name, screen in SCREENS.items():
+            ines.page.goto(screen.address(made))
+            assert _fits(ines.page), name
