@@ -81,6 +81,24 @@ class Stored:
     unreadable: Sequence[Unreadable] = ()
 
 
+def require_recomputable(row: Event | Receipt | Suspension) -> None:
+    """Raises: ValueError, TypeError where a digest over the row cannot be recomputed at all.
+
+    Such a row parses, and yet holds a number that no canonical JSON carries, or an instant without a zone.
+    """
+    match row:
+        case Event():
+            row.compute_hash()
+        case Suspension():
+            suspension_digest(row.id, row.run_id, row.scope, row.reason, "", "", row.expires_at)
+        case Closure():
+            digest(RECORD, row.record())
+            row.request.digest()
+        case _:
+            digest(RECORD, row.record())
+            same_digest(row.digest, "")
+
+
 # -- one receipt -------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from suspensions.domain.verification import (
     check_closure,
     check_expiry,
     check_start,
+    require_recomputable,
     verify_chain,
 )
 from suspensions.operations import closures, resumes
@@ -40,6 +41,7 @@ def verify_receipt(caller: Caller, scope: Scope, kind: str, run_id: str, suspens
     caller.require(scope)
     try:
         receipt = _GET[kind](caller, scope, run_id, suspension_id)
+        require_recomputable(receipt)
     except (StoredRecordBroken, ValueError, TypeError, KeyError):
         return (Check("readable", False, "The stored receipt cannot be read any more."),)
     stored = in_transaction(evidence.stored_run, run_id)

@@ -14,7 +14,7 @@ from suspensions.domain.errors import CortexError
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import loads
 from suspensions.domain.values import Admission, Closure, Event, EventType, Suspension
-from suspensions.domain.verification import Head, Stored, Unreadable
+from suspensions.domain.verification import Head, Stored, Unreadable, require_recomputable
 from suspensions.models.fields import read_instant
 from suspensions.store import admissions, closures, run_rows, sql, starts, suspension_rows
 from suspensions.store.run_rows import read_actor
@@ -40,7 +40,12 @@ class _Gathered:
 
     def read(self, kind: str, row_id: str, chain: str, make: Callable[[], T]) -> T | None:
         try:
-            return make()
+            made = make()
+            parts: Any = made if isinstance(made, tuple) else (made,)
+            for part in parts:
+                if part is not None:
+                    require_recomputable(part)
+            return made
         except (CortexError, ValueError, TypeError, KeyError, AttributeError):
             self.unreadable[chain].append(Unreadable(kind, row_id))
             return None
@@ -188,6 +193,9 @@ def _gather_events(gathered: _Gathered, chains: list[str]) -> None:
 
 
 def _event(row: Sequence[Any]) -> Event:
+    data = loads(bytes(row[8]))
+    if not isinstance(data, dict):
+        raise TypeError("an event's data is an object")
     return Event(
         id=row[0],
         run_id=row[1],
@@ -197,7 +205,7 @@ def _event(row: Sequence[Any]) -> Event:
         actor=read_actor(row[5]),
         revision=row[6],
         suspension_id=row[7],
-        data=loads(bytes(row[8])),
+        data=data,
         position=row[9],
         previous=row[10],
         record_sha256=row[11],
