@@ -637,7 +637,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class NewInteraction:
-    """One question to a human, to be kept. Contents are UTF-8 JSON texts, blocks whole."""
+    """One question to a human, to be kept. Contents are UTF-8 JSON texts, blocks whole.
+
+    `origin_run_id` and `created_at` are an imported question's: the run that it names where there is none here, and
+    when it was asked there.
+    """
 
     scope: Scope
     interaction_id: str
@@ -648,6 +652,8 @@ class NewInteraction:
     tool_name: str | None = None
     tool_input: bytes | None = None
     messages: bytes | None = None
+    origin_run_id: str | None = None
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -671,6 +677,7 @@ class Interaction:
     resolved: bool
     resolved_at: datetime | None
     resolved_by: Actor | None
+    origin_run_id: str | None = None
     version: int = 1
     fresh: bool = field(default=False, compare=False)
 

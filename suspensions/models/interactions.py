@@ -16,6 +16,8 @@ class Interaction(Scoped):
     id = models.BigAutoField(primary_key=True)
     interaction_id = ExactTextField()
     run = models.ForeignKey(Run, null=True, on_delete=models.DO_NOTHING, db_column="run_id", db_index=False)
+    # The run that an imported question names where this store has no such run: it binds to nothing.
+    origin_run_id = ExactTextField(null=True)
     session_id = ExactTextField(null=True)
     tool_use_id = ExactTextField()
     tool_name = ExactTextField(null=True)

@@ -27,6 +27,7 @@ COLUMNS = (
     "scope",
     "interaction_id",
     "run_id",
+    "origin_run_id",
     "session_id",
     "tool_use_id",
     "tool_name",
@@ -62,6 +63,7 @@ class InteractionRow:
     scope: str
     interaction_id: str
     run_id: str | None
+    origin_run_id: str | None
     session_id: str | None
     tool_use_id: str
     tool_name: str | None
@@ -94,6 +96,7 @@ def to_interaction(row: InteractionRow, *, fresh: bool = False) -> Interaction:
         interaction_id=row.interaction_id,
         session_id=row.session_id,
         run_id=row.run_id,
+        origin_run_id=row.origin_run_id,
         tool_use_id=row.tool_use_id,
         tool_name=row.tool_name,
         tool_input=None if row.tool_input is None else bytes(row.tool_input),

@@ -37,14 +37,14 @@ from suspensions.store.run_rows import RunRow, Told, actor_text, insert_event, m
 
 
 @dataclass(slots=True)
-class _Held:
+class Held:
     """A locked interaction, and its run where it names one (locked first)."""
 
     row: InteractionRow
     run: RunRow | None
 
 
-def _find(scope: Scope, interaction_id: str) -> _Held | None:
+def find_held(scope: Scope, interaction_id: str) -> Held | None:
     """Lock the run if any, then the interaction; None where it does not exist."""
     where = "scope = %s AND interaction_id = %s"
     known = sql.fetch_one(f"SELECT run_id FROM interaction WHERE {where}", (scope.text, interaction_id))
@@ -53,12 +53,12 @@ def _find(scope: Scope, interaction_id: str) -> _Held | None:
     run = None if known[0] is None else run_rows.find_run(known[0], scope)
     lock = " FOR UPDATE" if sql.is_postgresql() else ""
     values = sql.fetch_one(f"SELECT {SELECT} FROM interaction WHERE {where}{lock}", (scope.text, interaction_id))
-    return None if values is None else _Held(InteractionRow(*values), run)
+    return None if values is None else Held(InteractionRow(*values), run)
 
 
-def _require(scope: Scope, interaction_id: str) -> _Held:
+def _require(scope: Scope, interaction_id: str) -> Held:
     sql.require_transaction()
-    held = _find(scope, interaction_id)
+    held = find_held(scope, interaction_id)
     if held is None:
         raise InteractionNotFound
     return held
@@ -77,7 +77,7 @@ def save_interaction(new: NewInteraction, content_sha256: str, actor: Actor) -> 
         run = run_rows.find_run(new.run_id, new.scope)
         if run is None:
             raise RunNotFound
-    held = _find(new.scope, new.interaction_id)
+    held = find_held(new.scope, new.interaction_id)
     if held is not None:
         return _require_same(held.row, content_sha256)
     if run is not None and run.state in ENDED:
@@ -105,13 +105,14 @@ def _insert(new: NewInteraction, content_sha256: str, run: RunRow | None, actor:
         scope=new.scope.text,
         interaction_id=new.interaction_id,
         run_id=new.run_id,
+        origin_run_id=new.origin_run_id,
         session_id=new.session_id,
         tool_use_id=new.tool_use_id,
         tool_name=new.tool_name,
         content_sha256=content_sha256,
         digest=digest(INTERACTION, members),
         created_by=actor_text(actor),
-        created_at=now,
+        created_at=now if new.created_at is None else min(new.created_at, now),
         answer=None,
         answer_sha256=None,
         answered_by=None,
@@ -194,7 +195,7 @@ def resolve_interaction(scope: Scope, interaction_id: str, result: Any, actor: A
     """The same, and mark resolved in one transaction, once only. Raises: as `resume_messages`."""
     held = _require(scope, interaction_id)
     messages = _messages(held.row, result)
-    _resolve(held, actor)
+    resolve_held(held, actor)
     return messages
 
 
@@ -202,10 +203,10 @@ def mark_resolved(scope: Scope, interaction_id: str, actor: Actor) -> None:
     """Mark a question settled by another road; a second time succeeds. Raises: InteractionNotFound."""
     held = _require(scope, interaction_id)
     if held.row.resolved_at is None:
-        _resolve(held, actor)
+        resolve_held(held, actor)
 
 
-def _resolve(held: _Held, actor: Actor) -> None:
+def resolve_held(held: Held, actor: Actor) -> None:
     now = clock.now()
     told = Told(EventType.INTERACTION_RESOLVED, {"interaction_id": held.row.interaction_id})
     change(held.row, held.run, resolution(actor, now), told, actor, now)

@@ -62,18 +62,15 @@ def stray_heads(table: str, parent: str) -> list[tuple[int, str]]:
 
 
 def purged_but_there() -> list[tuple[int, str]]:
-    """Chains that a record tells the removal of and that are older than it all the same, by the record's number.
+    """Chains that a record tells the removal of and that began before it all the same, by the record's number.
 
-    A younger one is another run, or another question, under an id that was free again.
+    One that began later is another run, or another question, under an id that was free again.
     """
     rows = sql.fetch_all(
         "SELECT head.number, head.chain FROM purge_record_head head"
-        " JOIN purge_record ON purge_record.number = head.number JOIN run ON run.id = head.chain"
-        " WHERE run.created_at <= purge_record.at"
-        " UNION ALL SELECT head.number, head.chain FROM interaction"
-        " JOIN purge_record_head head ON head.chain = interaction.scope || %s || interaction.interaction_id"
         " JOIN purge_record ON purge_record.number = head.number"
-        " WHERE interaction.run_id IS NULL AND interaction.created_at <= purge_record.at ORDER BY 1, 2",
-        ("\n",),
+        " JOIN event ON event.chain = head.chain AND event.position = 1 AND event.at <= purge_record.at"
+        " ORDER BY head.number, head.chain",
+        (),
     )
     return [(row[0], row[1]) for row in rows]
