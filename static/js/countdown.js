@@ -20,6 +20,9 @@
     return left ? `${name} ${left} h` : name;
   };
 
+  // How long somebody has waited: nobody reads the seconds of it.
+  const rough = (seconds) => (seconds < 60 ? `${seconds} s` : words(seconds - (seconds % 60)));
+
   const urgency = (seconds) => (seconds <= 0 ? "past" : seconds < NOW ? "now" : seconds < SOON ? "soon" : "");
 
   const put = (element, text) => {
@@ -41,7 +44,7 @@
     const now = Date.now() + offset;
     for (const element of document.querySelectorAll("[data-until]")) show(element, now);
     for (const element of document.querySelectorAll("[data-since]")) {
-      put(element, words(Math.max(0, Math.floor((now - Date.parse(element.dataset.since)) / 1000))));
+      put(element, rough(Math.max(0, Math.floor((now - Date.parse(element.dataset.since)) / 1000))));
     }
   };
 

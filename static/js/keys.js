@@ -58,6 +58,13 @@
     return true;
   };
 
+  const pick = () => {
+    const row = rows().find((item) => item.classList.contains("row-here"));
+    const tick = row?.querySelector("[data-pick]");
+    tick?.click();
+    return Boolean(tick);
+  };
+
   const follow = (selector) => {
     const link = document.querySelector(selector);
     link?.click();
@@ -78,6 +85,7 @@
     d: () => (rows().length ? open("#deny") : choose("deny")),
     e: () => choose("edit"),
     n: () => follow("[data-next]"),
+    x: () => pick(),
     ".": () => follow("[data-show-new]"),
     "/": () => focus("[data-search]"),
     "?": () => { keymap()?.togglePopover?.(); return true; },

@@ -6,12 +6,12 @@ Source: store.md sections 1 and 3; pages.md, "One pause".
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from suspensions.domain.policy import Role
-from suspensions.domain.states import RunState
-from suspensions.domain.values import Admission, Closure, Expiry, Reason, Start, Suspension
+from suspensions.domain.states import ResumeState, RunState
+from suspensions.domain.values import Admission, Closure, Expiry, Reason, Run, Start, Suspension
 
 
 class Stand(StrEnum):
@@ -58,6 +58,13 @@ def _retired(pause: Suspension, state: RunState) -> Stand:
         return Stand.CANCELLED
     late = pause.expires_at is not None and pause.claimed_at is not None and pause.expires_at <= pause.claimed_at
     return Stand.TIMED_OUT if state is RunState.FAILED and late else Stand.GONE
+
+
+def is_uncertain(run: Run, now: datetime, silent_for: timedelta) -> bool:
+    """Whether its resume was started and nothing more is heard: the lease lapsed, or nobody holds it for so long."""
+    if run.state is not RunState.RUNNING or run.resume is not ResumeState.STARTED:
+        return False
+    return run.lease.lapsed(now) if run.lease is not None else run.updated_at <= now - silent_for
 
 
 def answering_roles(reason: Reason) -> frozenset[Role]:

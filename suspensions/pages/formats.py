@@ -31,6 +31,12 @@ def duration(value: timedelta) -> str:
     return f"{words} {hours} h" if hours else words
 
 
+def rough(value: timedelta) -> str:
+    """As `duration`, without the seconds once there are minutes: how long somebody has waited."""
+    seconds = max(0, int(value.total_seconds()))
+    return duration(timedelta(seconds=seconds if seconds < 60 else seconds - seconds % 60))
+
+
 def urgency(left: timedelta) -> str:
     """``past``, ``now``, ``soon`` or nothing: the shape that the time left takes."""
     if left <= timedelta(0):

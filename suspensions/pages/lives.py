@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from suspensions.domain.instants import parse_instant
-from suspensions.domain.values import Actor, Event, EventType
+from suspensions.domain.values import Actor, Event, EventType, Run
 from suspensions.pages.contexts import LifeEvent, Link, ReceiptLink
 from suspensions.pages.formats import duration
 
@@ -16,22 +16,29 @@ _PAUSED_FOR = {"approval": "approval", "external_tool": "an external tool", "age
 _ENDED = {"completed": ("circle-check", "good"), "failed": ("circle-x", "stop"), "cancelled": ("ban", "")}
 
 
-def actor_words(actor: Actor, names: Mapping[str, str]) -> str:
-    """Who it was, and by which token where it was no person at a page."""
+def actor_words(actor: Actor, names: Mapping[str, str], system: str = "The sweep") -> str:
+    """Who it was, and by which token where it was no person at a page; `system` is who acts for nobody."""
     if actor.via == "system":
-        return "The sweep"
+        return system
     name = names.get(actor.principal, actor.principal)
     kind, _, token = actor.via.partition(":")
     return f"{name}, token {token}" if kind == "token" else name
 
 
+def lapse(run: Run, now: datetime) -> list[LifeEvent]:
+    """A lease that has lapsed and that nobody took over: no event of the store, and the last thing that happened."""
+    if run.lease is None or not run.lease.lapsed(now):
+        return []
+    text = f"{run.lease.owner} did not renew. Nobody has held the run for {duration(now - run.lease.expires_at)}."
+    return [LifeEvent(run.lease.expires_at, "timer-off", "Lease lapsed", text, "stop", f"r{run.revision}")]
+
+
 class LifeWords:
     """Tells events in order; `href` makes the addresses of pauses and receipts."""
 
-    def __init__(self, names: Mapping[str, str], href: Href, now: datetime) -> None:
+    def __init__(self, names: Mapping[str, str], href: Href) -> None:
         self._names = names
         self._href = href
-        self._now = now
         self._paused_at: datetime | None = None
         self._revision: int | None = None
 

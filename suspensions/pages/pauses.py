@@ -244,7 +244,7 @@ class PauseView:
         ]
         if pause.checkpoint_id:
             facts.append(Fact("Checkpoint", pause.checkpoint_id, "id"))
-        return [*facts, Fact("Pause digest", pause.digest, "digest")]
+        return facts
 
 
 def call_view(index: int, call: PendingCall, note: str) -> CallView:

@@ -52,9 +52,25 @@ class Rows:
             situation=situation,
             situation_icon=sign,
             note=next((call["note"] for call in pause.calls if call.get("note")), ""),
-            deadline=_deadline(item),
+            deadline=self._deadline(item),
             decidable=self._decidable(item),
+            pick=self._pick(item),
         )
+
+    def _pick(self, item: QueueItem) -> str:
+        """The tool by which it may be decided together with others: an approval whose calls are all of one tool."""
+        pause = item.pause
+        tools = {call["name"] for call in pause.calls}
+        own = same_principal(pause.created_by.principal, self._caller.principal)
+        fits = pause.reason is Reason.APPROVAL and len(tools) == 1 and not own and self._decidable(item)
+        return tools.pop() if fits else ""
+
+    def _deadline(self, item: QueueItem) -> Deadline | None:
+        if item.decided_by is not None:
+            return Deadline(item.start_by, "must start by", "to start") if item.start_by else None
+        if item.pause.expires_at is None:
+            return None
+        return Deadline(item.pause.expires_at, "was due" if self._late(item) else "fails at")
 
     def _decidable(self, item: QueueItem) -> bool:
         if item.pause.claimed_at or item.pause.retired_at or self._late(item):
@@ -111,14 +127,6 @@ def call_line(stored: Json) -> CallLine:
     if preview.raw:
         parts.append(PreviewPart("", preview.raw))
     return CallLine(preview.name, parts, preview.more)
-
-
-def _deadline(item: QueueItem) -> Deadline | None:
-    if item.decided_by is not None:
-        return Deadline(item.start_by, "must start by", "to start") if item.start_by else None
-    if item.expired_at is not None:
-        return None
-    return Deadline(item.pause.expires_at, "fails at") if item.pause.expires_at else None
 
 
 def principals_of(items: Iterable[QueueItem]) -> set[str]:

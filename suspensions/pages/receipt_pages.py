@@ -259,8 +259,8 @@ def verify_box(visit: Visit, shown: Shown, verified: Sequence[verification.Check
 
 
 def _check(check: verification.Check) -> Check:
-    word = ("equal" if check.computed else "linked") if check.ok else "differs" if check.computed else check.detail
-    return Check(_CHECKS.get(check.name, check.name), check.ok, word, check.stored, check.computed)
+    word = ("equal" if check.computed else "linked") if check.ok else "differs" if check.computed else "broken"
+    return Check(_CHECKS.get(check.name, check.name), check.ok, word, check.stored, check.computed, check.detail)
 
 
 def document(shown: Shown) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from suspensions.pages.views import access, account, health, interactions, pause, queue, receipts, runs, uncertain
+from suspensions.pages.views import access, account, bulk, health, interactions, pause, queue, receipts, runs, uncertain
 
 app_name = "pages"
 
@@ -12,6 +12,8 @@ _RECEIPT = "receipts/<str:kind>/<str:run_id>/<str:suspension_id>"
 
 urlpatterns = [
     path("", queue.show, name="queue"),
+    path("together", bulk.show, name="bulk"),
+    path("together/decision", bulk.decide_all, name="bulk_decide"),
     path("next", queue.next_in_queue, name="next"),
     path("suspensions/<str:suspension_id>", pause.show, name="pause"),
     path("suspensions/<str:suspension_id>/decision", pause.decision, name="decision"),

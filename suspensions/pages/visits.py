@@ -67,7 +67,7 @@ class Visit:
         approves = reach_of(self.caller, Role.APPROVER)
         answers = reach_of(self.caller, Role.APPROVER, Role.AGENT)
         chosen = self.chosen
-        return Answerer(self.caller.principal, narrowed(approves, chosen), narrowed(answers, chosen))
+        return Answerer(self.caller.principal, self.now, narrowed(approves, chosen), narrowed(answers, chosen))
 
     def again(self) -> Visit:
         """The same visit a moment later, with nothing remembered."""

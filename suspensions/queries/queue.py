@@ -43,9 +43,10 @@ class QueueItem:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """For whom a list is made: where they may approve, and where they may answer external tools."""
+    """For whom a list is made, and when: where they may approve, and where they may answer external tools."""
 
     principal: str
+    now: datetime
     approves: Reach
     answers: Reach
 
@@ -70,11 +71,11 @@ def waiting(reach: Reach) -> QuerySet[Suspension]:
 
 
 def answerable(who: Answerer) -> Q:
-    """Pauses that this person's answer would be taken for; nobody approves what they asked for themselves."""
+    """Pauses that this person's answer would be taken for now; nobody approves what they asked for themselves."""
+    in_time = Q(expires_at__isnull=True) | Q(expires_at__gt=who.now)
     own = Q(created_by__istartswith=dumps({"principal": who.principal}).decode().removesuffix("}") + ",")
-    return (Q(reason=Reason.APPROVAL.value) & within(who.approves) & ~own) | (
-        Q(reason=Reason.EXTERNAL_TOOL.value) & within(who.answers)
-    )
+    approval = Q(reason=Reason.APPROVAL.value) & within(who.approves) & ~own
+    return in_time & (approval | (Q(reason=Reason.EXTERNAL_TOOL.value) & within(who.answers)))
 
 
 def narrow(rows: QuerySet[Suspension], filters: QueueFilters) -> QuerySet[Suspension]:

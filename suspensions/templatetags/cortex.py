@@ -76,8 +76,8 @@ def utc(value: datetime) -> SafeString:
 
 @register.filter
 def ago(value: datetime, now: datetime) -> str:
-    """How long ago, as a duration: "28 min"."""
-    return formats.duration(now - value)
+    """How long ago, as a duration without needless seconds: "28 min"."""
+    return formats.rough(now - value)
 
 
 @register.simple_tag

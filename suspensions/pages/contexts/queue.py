@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from suspensions.pages.contexts.frame import Chrome, Deadline, Empty, Search, Tab
+from suspensions.pages.contexts.frame import Chrome, Deadline, Empty, Link, Search, Tab
+from suspensions.pages.contexts.pause import Folded, TextWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class QueueRow:
     decidable: bool = False
     """Whether this reader may decide it: the keys ``a`` and ``d`` work on it."""
     since_word: str = "Waiting"
+    pick: str = ""
+    """The one tool of all its calls where it may be decided together with others of the tool."""
 
     @property
     def call_count(self) -> int:
@@ -92,4 +95,87 @@ class QueuePage:
     news: QueueNews
     empty: Empty | None = None
     older_href: str = ""
-    toast: str = ""
+    bulk_href: str = ""
+    """Where several that were picked are looked at together; empty where none can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkMember:
+    """A member of the arguments; a text without a name is the whole of them."""
+
+    name: str
+    value: Folded
+
+
+@dataclass(frozen=True, slots=True)
+class BulkCall:
+    """One call of a common decision. `index` counts over all of them."""
+
+    index: int
+    id: str
+    arguments_sha256: str
+    members: Sequence[BulkMember]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPause:
+    index: int
+    id: str
+    href: str
+    scope: str
+    run_revision: int
+    agent: str
+    calls: Sequence[BulkCall]
+    deadline: Deadline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A pause that was selected and cannot be decided with the others, and why."""
+
+    href: str
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPage:
+    """Several approvals of one tool, everything that they share and everything that differs."""
+
+    chrome: Chrome
+    crumbs: Sequence[Link]
+    action: str
+    tool: str
+    pauses: Sequence[BulkPause]
+    same: Sequence[BulkMember]
+    warnings: Sequence[TextWarning]
+    left_out: Sequence[LeftOut]
+    empty: Empty | None = None
+    note: str = ""
+
+    @property
+    def call_count(self) -> int:
+        return sum(len(pause.calls) for pause in self.pauses)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkResult:
+    """What became of one pause: done, or why not."""
+
+    href: str
+    what: str
+    ok: bool
+    text: str
+    receipt_href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkResultPage:
+    chrome: Chrome
+    crumbs: Sequence[Link]
+    title: str
+    text: str
+    results: Sequence[BulkResult]
+    note: str = ""
+    next_link: Link | None = None

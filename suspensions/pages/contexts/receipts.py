@@ -57,6 +57,8 @@ class Check:
     word: str
     stored: str = ""
     computed: str = ""
+    detail: str = ""
+    """What was looked at, where it was not two digests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from suspensions.pages.contexts.frame import Chrome, Deadline, Empty, Link, Search
+from suspensions.pages.contexts.frame import Banner, Chrome, Deadline, Empty, Link, Search
 from suspensions.pages.contexts.pause import Fact, Folded, ReceiptLink
 
 
@@ -140,6 +140,7 @@ class RunPage:
     cancel: CancelView | None = None
     older_href: str = ""
     texts: Sequence[NamedText] = ()
+    banner: Banner | None = None
 
 
 @dataclass(frozen=True, slots=True)

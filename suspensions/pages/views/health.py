@@ -67,7 +67,7 @@ def index(visit: Visit) -> HttpResponse:
 
 def _database() -> HealthCheck:
     found = health_page.database()
-    took = f"{found.took.total_seconds() * 1000:.1f} ms"
+    took = f"{max(found.took.total_seconds() * 1000, 0.1):.1f} ms"
     tone = "soon" if found.took > SLOW else "good"
     return HealthCheck("Database", tone, f"{found.engine} {found.version}, the smallest question took {took}")
 
@@ -93,7 +93,7 @@ def _overdue(visit: Visit, since: datetime | None) -> HealthCheck:
     late = visit.now - since
     tone = "stop" if late > BEAT_GONE else "soon"
     return HealthCheck(
-        "Overdue pauses", tone, f"The oldest is {duration(late)} past its deadline and not swept", at=since
+        "Overdue pauses", tone, f"The oldest is {duration(late)} past its deadline and not swept, since", at=since
     )
 
 
@@ -102,7 +102,7 @@ def _decided(visit: Visit, since: datetime | None) -> HealthCheck:
         return HealthCheck("Decided, not picked up", "good", "Workers keep up")
     waits = visit.now - since
     tone = "soon" if waits > PICKED_UP_LATE else "good"
-    text = f"The oldest answer has waited {duration(waits)} for a worker"
+    text = f"The oldest answer has waited {duration(waits)} for a worker, since"
     return HealthCheck(
         "Decided, not picked up", tone, text, at=since, href=visit.href("queue", tab="decided"), link="Open the list"
     )

@@ -59,6 +59,7 @@ def show(visit: Visit) -> HttpResponse:
         "news": page.news,
         "empty": page.empty,
         "older_href": page.older_href,
+        "bulk_href": page.bulk_href,
         "now": visit.now,
     }
     return render_page(
@@ -73,13 +74,9 @@ def next_in_queue(visit: Visit) -> HttpResponse:
     left = visit.request.GET.get("from", "")
     found = queue.list_waiting(visit.reach, visit.answerer, QueueFilters(), None, 2, mine=True)
     for item in found.items:
-        if item.pause.id != left and not _is_late(item, visit.now):
+        if item.pause.id != left:
             return HttpResponseRedirect(visit.href("pause", item.pause.id))
     return HttpResponseRedirect(visit.href("queue"))
-
-
-def _is_late(item: QueueItem, now: datetime) -> bool:
-    return item.pause.expires_at is not None and item.pause.expires_at <= now
 
 
 def read_filters(query: QueryDict, now: datetime) -> QueueFilters:
@@ -130,14 +127,16 @@ def _page(visit: Visit, tab: str, lists: _Lists) -> QueuePage:
     query.pop("after", None)
     older = query.copy()
     older["after"] = f"{key}:{last.next}"
+    groups = _groups(visit, shown, items)
     return QueuePage(
         chrome=visit.chrome("Queue"),
         tabs=_tabs(visit, tab),
         search=_search(visit, tab, items),
-        groups=_groups(visit, shown, items),
+        groups=groups,
         news=_start_of_news(visit, query, last.next is not None),
         empty=None if shown else _empty(visit, tab),
         older_href=f"{visit.request.path}?{older.urlencode()}" if last.next else "",
+        bulk_href=visit.href("bulk") if any(row.pick for group in groups for row in group.rows) else "",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.views.decorators.http import require_POST, require_safe
@@ -12,11 +13,13 @@ from django.views.decorators.http import require_POST, require_safe
 from suspensions.domain import limits
 from suspensions.domain.errors import InvalidRequest
 from suspensions.domain.policy import Role
+from suspensions.domain.standing import is_uncertain
 from suspensions.domain.states import Action, RunState, allows
 from suspensions.domain.texts import invalid, require_text
 from suspensions.domain.values import Run
 from suspensions.operations.runs import cancel_run
 from suspensions.pages.contexts import (
+    Banner,
     CancelView,
     Empty,
     Fact,
@@ -32,7 +35,7 @@ from suspensions.pages.contexts import (
 from suspensions.pages.folding import TEXT_LIMIT, fold
 from suspensions.pages.formats import grouped
 from suspensions.pages.life_drawing import draw_life
-from suspensions.pages.lives import LifeWords, actor_words
+from suspensions.pages.lives import LifeWords, actor_words, lapse
 from suspensions.pages.rendering import render_page
 from suspensions.pages.views.queue import choice
 from suspensions.pages.visits import Visit, signed_in
@@ -125,7 +128,7 @@ def _page(visit: Visit, run: Run, life: Life, work: Work | None) -> RunPage:
         state=run.state.value,
         revision=run.revision,
         since=_since(run, life),
-        events=LifeWords(names, visit.href, visit.now).tell(life.events),
+        events=[*LifeWords(names, visit.href).tell(life.events), *lapse(run, visit.now)],
         facts=_facts(run, actor_words(run.created_by, names)),
         crumbs=[Link("Runs", visit.href("runs"))],
         drawing=draw_life(run, life.events, visit.now),
@@ -134,7 +137,20 @@ def _page(visit: Visit, run: Run, life: Life, work: Work | None) -> RunPage:
         progress=_work(work) if work else (),
         cancel=_cancel(visit, run),
         older_href=visit.href("run", run.id, before=str(life.before)) if life.before else "",
+        banner=_banner(visit, run),
         texts=[NamedText(label, fold(text, TEXT_LIMIT), len(text.encode())) for label, text in texts if text],
+    )
+
+
+def _banner(visit: Visit, run: Run) -> Banner | None:
+    """What somebody who looks at the run should know first."""
+    if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER):
+        return None
+    return Banner(
+        "stop",
+        "It is not known what became of this resume.",
+        "Its start was granted, and nothing more was heard. The work may have happened. Nobody may start it again.",
+        links=[Link("All uncertain resumes", visit.href("uncertain"))],
     )
 
 

@@ -1,0 +1,217 @@
+"""Several approvals of one tool, looked at and decided together. Each is a decision of its own, in its own commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from suspensions.domain.arguments import normalise_typed
+from suspensions.domain.common import compare
+from suspensions.domain.decisions import CallDecision, read_decisions
+from suspensions.domain.errors import CortexError, InvalidRequest
+from suspensions.domain.policy import same_principal
+from suspensions.domain.standing import Stand, answering_roles
+from suspensions.domain.values import Reason
+from suspensions.operations.resumes import decide
+from suspensions.pages.arguments import read_arguments
+from suspensions.pages.contexts import (
+    BulkCall,
+    BulkMember,
+    BulkPage,
+    BulkPause,
+    BulkResult,
+    BulkResultPage,
+    Deadline,
+    Empty,
+    LeftOut,
+    Link,
+    TextWarning,
+)
+from suspensions.pages.folding import fold
+from suspensions.pages.formats import duration
+from suspensions.pages.refusals import problem_of
+from suspensions.pages.rendering import render_page
+from suspensions.pages.standings import outcomes_of, summary
+from suspensions.pages.visits import Visit, signed_in
+from suspensions.queries.bulk import PinnedPause, read_pinned
+from suspensions.queries.pause_page import read_pause
+from suspensions.queries.people import display_names
+
+MOST = 50
+"""So many pauses are decided by one press: what nobody can look through, nobody should approve."""
+
+
+@require_safe
+@signed_in
+def show(visit: Visit) -> HttpResponse:
+    """Everything that the selected approvals share, and everything that differs."""
+    wanted = visit.request.GET.getlist("id")[:MOST]
+    return _render(visit, read_pinned(visit.everywhere, wanted))
+
+
+def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
+    fitting, left_out = _sort_out(visit, selected)
+    calls = [call for pause in fitting for call in pause.pending]
+    compared = compare([call.arguments for call in calls])
+    pauses: list[BulkPause] = []
+    number = 0
+    for index, pause in enumerate(fitting):
+        shown = []
+        for call in pause.pending:
+            members = [BulkMember(name, fold(value)) for name, value in compared.differing[number]]
+            shown.append(BulkCall(number, call.id, call.arguments_sha256, members, call.note or ""))
+            number += 1
+        deadline = Deadline(pause.expires_at, "fails at") if pause.expires_at else None
+        href = visit.href("pause", pause.id)
+        pauses.append(
+            BulkPause(index, pause.id, href, pause.scope.text, pause.revision, pause.agent_name or "", shown, deadline)
+        )
+    page = BulkPage(
+        chrome=visit.chrome("Queue"),
+        crumbs=[Link("Queue", visit.href("queue")), Link("Several together", "")],
+        action=visit.href("bulk_decide"),
+        tool=calls[0].name if calls else "",
+        pauses=pauses,
+        same=[BulkMember(name, fold(value)) for name, value in compared.same],
+        warnings=_warnings(fitting),
+        left_out=left_out,
+        empty=None if fitting else Empty("Nothing is left to decide here", "Tick several approvals of one tool."),
+    )
+    return render_page(visit.request, "suspensions/bulk.html", page, status=200 if fitting else 409)
+
+
+def _warnings(fitting: Sequence[PinnedPause]) -> list[TextWarning]:
+    """What about any of the texts does not read the way it looks, with the number of its call."""
+    warnings: list[TextWarning] = []
+    calls = [call for pause in fitting for call in pause.pending]
+    for number, call in enumerate(calls, start=1):
+        read = read_arguments(call.arguments)
+        flags = [flag for step in read.steps for flag in step.flags]
+        texts = [f"{one.path}: {one.text}" if one.path else one.text for one in read.warnings]
+        warnings += [TextWarning(f"call {number}", text) for text in (*texts, *flags)]
+    return warnings
+
+
+def _sort_out(visit: Visit, selected: Sequence[PinnedPause]) -> tuple[list[PinnedPause], list[LeftOut]]:
+    """Those of the first one's tool that this person may decide now, and the others with why not."""
+    fitting: list[PinnedPause] = []
+    left_out: list[LeftOut] = []
+    tool = next((pause.pending[0].name for pause in selected if not _why_not(visit, pause)), "")
+    for pause in selected:
+        why = _why_not(visit, pause)
+        if not why and {call.name for call in pause.pending} != {tool}:
+            why = "It is not of the same tool alone."
+        if why:
+            left_out.append(LeftOut(visit.href("pause", pause.id), _what(pause), why))
+        else:
+            fitting.append(pause)
+    return fitting, left_out
+
+
+def _why_not(visit: Visit, pause: PinnedPause) -> str:
+    if not pause.is_waiting:
+        return "It waits no more."
+    if pause.is_late(visit.now):
+        return "Its time is up."
+    if pause.reason is not Reason.APPROVAL:
+        return "It is no approval."
+    if not visit.caller.roles_at(pause.scope) & answering_roles(pause.reason):
+        return "You hold no role for it."
+    if same_principal(pause.created_by.principal, visit.caller.principal):
+        return "You asked for it yourself."
+    return ""
+
+
+def _what(pause: PinnedPause) -> str:
+    names = list(dict.fromkeys(call.name for call in pause.pending))
+    return ", ".join(names)
+
+
+# -- deciding --------------------------------------------------------------------------------------------
+
+
+@require_POST
+@signed_in
+def decide_all(visit: Visit) -> HttpResponse:
+    """Decide each by itself; whatever was refused is told with why. Doing it again changes nothing."""
+    posted = visit.request.POST
+    decision = posted.get("decision", "")
+    if decision not in ("approve", "deny"):
+        raise InvalidRequest("The form says neither approve nor deny.")
+    note = normalise_typed(posted.get("note", "")) or None
+    results = []
+    for suspension_id in posted.getlist("id")[:MOST]:
+        found = read_pinned(visit.everywhere, [suspension_id])
+        if found:
+            results.append(_decide_one(visit, found[0], decision, note))
+    return _results(visit, results, decision, note or "")
+
+
+def _decide_one(visit: Visit, pause: PinnedPause, decision: str, note: str | None) -> BulkResult:
+    posted = visit.request.POST
+    href, what = visit.href("pause", pause.id), _what(pause)
+    try:
+        made = _decisions(visit, pause, decision, note)
+        revision = posted.get(f"revision-{pause.id}", "")
+        admission = decide(visit.caller, pause.scope, pause.id, int(revision) if revision.isdecimal() else 0, made)
+    except CortexError as refusal:
+        return BulkResult(href, what, False, _why_refused(visit, pause.id, refusal))
+    receipt = visit.href("receipt", "admission", admission.version.run_id, pause.id)
+    return BulkResult(href, what, True, "approved" if decision == "approve" else "denied", receipt)
+
+
+def _decisions(visit: Visit, pause: PinnedPause, decision: str, note: str | None) -> tuple[CallDecision, ...]:
+    """The same decision on every call, with the digest of the arguments that the page showed of it."""
+    seen = visit.request.POST
+    return read_decisions(
+        [
+            {
+                "call_id": call.id,
+                "decision": decision,
+                "note": note,
+                "arguments_sha256": seen.get(f"sha256-{pause.id}-{place}", ""),
+            }
+            for place, call in enumerate(pause.pending)
+        ]
+    )
+
+
+def _why_refused(visit: Visit, suspension_id: str, refusal: CortexError) -> str:
+    """In a few words: who was faster, or what else stands in the way."""
+    read = read_pause(visit.everywhere, suspension_id)
+    now = visit.again().now
+    if read.admission is not None:
+        by = read.admission.admitted_by.principal
+        name = display_names([by]).get(by, by)
+        ago = duration(now - read.admission.admitted_at)
+        return f"{summary(outcomes_of(read)) or 'answered'} by {name} {ago} earlier"
+    stand = read.stand(now)
+    if stand in (Stand.LATE, Stand.TIMED_OUT):
+        return "its time ran out"
+    if stand is Stand.CANCELLED:
+        return "its run was cancelled"
+    words = problem_of(refusal)
+    return f"{words.title[0].lower()}{words.title[1:]}"
+
+
+def _results(visit: Visit, results: Sequence[BulkResult], decision: str, note: str) -> HttpResponse:
+    done = sum(result.ok for result in results)
+    word = "approved" if decision == "approve" else "denied"
+    if done == len(results):
+        title, text = f"All {done} {word}." if done != 1 else f"1 {word}.", "Each has a receipt of its own."
+    else:
+        refused = len(results) - done
+        title = f"{done} of {len(results)} {word}."
+        text = f"The other{'s were' if refused > 1 else ' was'} refused; nothing was half done."
+    page = BulkResultPage(
+        chrome=visit.again().chrome("Queue"),
+        crumbs=[Link("Queue", visit.href("queue")), Link("Several together", "")],
+        title=title,
+        text=text,
+        results=results,
+        note=note,
+        next_link=Link("Back to the queue", visit.href("queue"), primary=True),
+    )
+    return render_page(visit.request, "suspensions/bulk_result.html", page)
