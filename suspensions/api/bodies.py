@@ -15,7 +15,6 @@ from suspensions.problems import LengthRequired, UnsupportedMediaType
 
 _CHUNK = 1 << 20
 _LARGE = 1 << 20
-_LARGE_AT_ONCE = threading.BoundedSemaphore(2)
 _PATIENCE = 15.0
 """Seconds that a large body waits for its turn."""
 
@@ -31,21 +30,41 @@ def require_media_type(request: HttpRequest) -> None:
         raise UnsupportedMediaType
 
 
-@contextmanager
-def turn_for(size: int) -> Iterator[None]:
-    """Let a few large bodies at a time be parsed and kept: a text of 32 MiB can become a tree of many times that.
+class Room:
+    """Room in memory for so many bytes of large bodies at a time, in this process."""
 
-    Raises: StoreBusy where none of them ends in time.
-    """
-    if size <= _LARGE:
-        yield
-        return
-    if not _LARGE_AT_ONCE.acquire(timeout=_PATIENCE):
-        raise StoreBusy("Too many large requests at once; nothing was written. Try again.")
-    try:
-        yield
-    finally:
-        _LARGE_AT_ONCE.release()
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, size: int) -> Iterator[None]:
+        """Take room for a body, waiting for it. Raises: StoreBusy where those in front do not end in time."""
+        if size <= _LARGE:
+            yield
+            return
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._free >= size, _PATIENCE):
+                raise StoreBusy("Too many large requests at once; nothing was written. Try again.")
+            self._free -= size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += size
+                self._changed.notify_all()
+
+
+ARRIVING = Room(256 << 20)
+"""For bodies while they come in, which may take as long as the client likes."""
+PARSED = Room(40 << 20)
+"""For bodies while they are parsed and kept: a text of 32 MiB can become a tree of twenty times that."""
+
+
+def expected_size(request: HttpRequest) -> int:
+    """How large the body may become; one that comes in chunks without a length may be as large as any."""
+    length = _declared_length(request)
+    return MAX_BODY_BYTES if length is None else min(length, MAX_BODY_BYTES)
 
 
 def read_body(request: HttpRequest) -> bytes:

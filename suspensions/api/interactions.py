@@ -45,10 +45,11 @@ def _result(call: Call) -> Any:
         "interaction_resolved",
         "interaction_conflict",
     ),
+    digests=(content_digest,),
 )
 def save_interaction(call: Call) -> HttpResponse:
     new = NewInteraction(scope=call.scope, **call.body)
-    saved = interactions.save_interaction(call.caller, new, content_digest(call.text))
+    saved = interactions.save_interaction(call.caller, new, *call.digests)
     return made(shapes.interaction(saved), fresh=saved.fresh)
 
 

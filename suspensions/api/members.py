@@ -51,14 +51,12 @@ class Shape:
     build: Callable[[dict[str, Any], str], Any] = field(default=lambda members, pointer: members)
     description: str = ""
     example: Schema | None = None
+    may_be_left_out: bool = False
+    """Whether a request without a body is one with an empty object."""
     known: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "known", frozenset(self.members))
-
-    @property
-    def may_be_empty(self) -> bool:
-        return not any(member.required for member in self.members.values())
 
     def read(self, value: Any, pointer: str = "") -> Any:
         """The members that are there, each read. Raises: InvalidRequest, and what a member's reader raises."""

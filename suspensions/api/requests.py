@@ -182,6 +182,7 @@ CLAIM = Shape(
         "first": nested(FIRST),
     },
     example={"lease": {"owner": "worker-1", "seconds": 60}},
+    may_be_left_out=True,
 )
 CLAIM_CONTINUATION = Shape(
     "ContinuationClaim",
@@ -293,7 +294,7 @@ NEW_INTERACTION = Shape(
     },
 )
 ANSWER = Shape("InteractionAnswer", {"result": as_is(_BLOCK).must()})
-RESULT = Shape("InteractionResult", {"result": as_is(_BLOCK)})
+RESULT = Shape("InteractionResult", {"result": as_is(_BLOCK)}, may_be_left_out=True)
 
 
 PATH_IDS: Mapping[str, Member] = {

@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from suspensions.api import throttling
 from suspensions.api.authentication import BearerAuthentication, SessionAuthentication
-from suspensions.api.bodies import read_body, require_media_type, turn_for
+from suspensions.api.bodies import ARRIVING, PARSED, expected_size, read_body, require_media_type
 from suspensions.api.members import Member, Shape
 from suspensions.api.negotiation import accepts_json
 from suspensions.api.requests import PATH_IDS
@@ -31,17 +31,19 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import dumps, loads
 from suspensions.problems import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
 
+Digest = Callable[[bytes], str]
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that has passed the outer checks. `text` is the body as it was sent."""
+    """A request that has passed the outer checks. `digests` are over the content of the body as it was sent."""
 
     caller: Caller
     given_scope: Scope | None
     ids: Mapping[str, str]
     query: Mapping[str, Any]
     body: Any
-    text: bytes
+    digests: tuple[str, ...]
 
     @property
     def scope(self) -> Scope:
@@ -74,6 +76,7 @@ class Route:
     query: Mapping[str, Member] = field(default_factory=dict)
     codes: tuple[str, ...] = ()
     scoped: bool = True
+    digests: tuple[Digest, ...] = ()
 
 
 def route(
@@ -84,9 +87,10 @@ def route(
     query: Mapping[str, Member] | None = None,
     codes: tuple[str, ...] = (),
     scoped: bool = True,
+    digests: tuple[Digest, ...] = (),
 ) -> Callable[[Callable[[Call], HttpResponse]], Route]:
     """Declare the decorated function as a route. No roles means any role."""
-    return lambda act: Route(act, summary, roles, gives, body, query or {}, codes, scoped)
+    return lambda act: Route(act, summary, roles, gives, body, query or {}, codes, scoped, digests)
 
 
 def endpoint(address: str, **routes: Route) -> URLPattern:
@@ -127,10 +131,10 @@ class Endpoint(APIView):
         given = {name: PATH_IDS[name].read(text, "") for name, text in kwargs.items()}
         structlog.contextvars.bind_contextvars(**given)
         query = _read_query(django_request, self.route)
-        body, text = self._read_content(django_request)
+        body, digests = self._read_content(django_request)
         if isinstance(body, dict) and scope is not None and body.get("scope", scope) != scope:
             raise ScopeMismatch
-        self.call = Call(caller, scope, given, query, body, text)
+        self.call = Call(caller, scope, given, query, body, digests)
 
     def act(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         """Let the route act on the call."""
@@ -143,24 +147,27 @@ class Endpoint(APIView):
             raise MethodNotAllowed(method, tuple(self.routes))
         return found
 
-    def _read_content(self, request: HttpRequest) -> tuple[Any, bytes]:
-        """The body read as its shape, and its text.
+    def _read_content(self, request: HttpRequest) -> tuple[Any, tuple[str, ...]]:
+        """The body read as its shape, and the digests of its content that the route asks for.
 
         Raises: as `bodies`, then MalformedJson, InvalidRequest and what the members' readers raise.
         """
         shape = self.route.body
         if shape is None:
-            return None, b""
-        unnamed = shape.may_be_empty and not request.META.get("CONTENT_TYPE")
+            return None, ()
+        unnamed = shape.may_be_left_out and not request.META.get("CONTENT_TYPE")
         if not unnamed:
             require_media_type(request)
+        self.held.enter_context(ARRIVING.taken(expected_size(request)))
         text = read_body(request)
-        if not text and shape.may_be_empty:
-            return shape.read({}), text
+        if not text and shape.may_be_left_out:
+            return shape.read({}), ()
         if unnamed:
             raise UnsupportedMediaType
-        self.held.enter_context(turn_for(len(text)))
-        return shape.read(loads(text)), text
+        self.held.enter_context(PARSED.taken(len(text)))
+        # One after the other: each makes a tree of the text, and two at once would take twice the memory.
+        digests = tuple(digest(text) for digest in self.route.digests)
+        return shape.read(loads(text)), digests
 
 
 def _require_caller(request: Request) -> Caller:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -34,9 +35,10 @@ def new_run(scope: Scope, members: dict[str, Any], request_sha256: str) -> NewRu
     body=NEW_RUN,
     gives={201: "Run", 200: "Run"},
     codes=("already_exists", "run_lease_lost", "input_too_large"),
+    digests=(partial(content_digest, without={"lease"}),),
 )
 def create_run(call: Call) -> HttpResponse:
-    digest = content_digest(call.text, without={"lease"})
+    (digest,) = call.digests
     run = runs.create_run(call.caller, new_run(call.scope, call.body, digest))
     return made(shapes.run(run), fresh=run.fresh)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -42,16 +43,20 @@ _CLAIM_CODES = (
         "invalid_state",
         "run_lease_lost",
     ),
+    digests=(
+        partial(content_digest, without={"lease", "/run/lease"}),
+        partial(content_digest, at="/run", without={"lease"}),
+    ),
 )
 def create_suspension(call: Call) -> HttpResponse:
     members = dict(call.body)
     run, holder = members.pop("run", None), members.pop("lease", None)
+    digest, run_digest = call.digests
     if run is not None:
-        digest = content_digest(call.text, at="/run", without={"lease"})
-        run = new_run(call.scope, {**run, "id": members["run_id"]}, digest)
+        run = new_run(call.scope, {**run, "id": members["run_id"]}, run_digest)
     new = NewSuspension(
         scope=call.scope,
-        request_sha256=content_digest(call.text, without={"lease", "/run/lease"}),
+        request_sha256=digest,
         run=run,
         holder=holder,
         **members,

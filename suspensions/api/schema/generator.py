@@ -67,7 +67,7 @@ class RouteSchema(AutoSchema):
         }
         if route.body is not None:
             operation["requestBody"] = {
-                "required": not route.body.may_be_empty,
+                "required": not route.body.may_be_left_out,
                 "content": {"application/json": {"schema": reference(route.body.name), **_examples(route.body)}},
             }
         return operation
