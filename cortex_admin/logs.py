@@ -9,7 +9,7 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_PROBES = frozenset({"/healthz", "/readyz"})
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 
 access_log = structlog.stdlib.get_logger("cortex.access")
 

@@ -258,6 +258,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "cortex_admin.logs.RequestContextMiddleware",
     "cortex_admin.health.HealthMiddleware",
+    "cortex_admin.metrics.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",

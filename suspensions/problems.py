@@ -13,6 +13,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from suspensions.domain import refusals
 from suspensions.domain.errors import CortexError, Unauthenticated
 from suspensions.domain.instants import format_instant
 from suspensions.domain.strict_json import dumps
@@ -373,7 +374,8 @@ PROBLEMS: Mapping[str, Problem] = {
 
 
 def problem_document(error: CortexError, *, instance: str, request_id: str) -> dict[str, Any]:
-    """The refusal as the members of a problem document."""
+    """The refusal as the members of a problem document; it counts as told."""
+    refusals.count(error)
     problem = PROBLEMS[error.code]
     document: dict[str, Any] = {
         "type": f"/problems/{error.code}",

@@ -27,6 +27,8 @@ class CortexError(Exception):
 
     code: ClassVar[str] = "internal_error"
     default_detail: ClassVar[str] = "The request was refused."
+    counted = False
+    """Whether it stands in the counts of refusals already."""
 
     def __init__(self, detail: str = "", *, faults: tuple[Fault, ...] = ()) -> None:
         self.detail = detail or self.default_detail

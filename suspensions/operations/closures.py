@@ -8,8 +8,9 @@ from time import monotonic
 from django.db import OperationalError
 
 from suspensions.closing.ports import closure_authorizer, closure_fence
+from suspensions.domain import refusals
 from suspensions.domain.digests import RECORD, digest, same_digest
-from suspensions.domain.errors import ClosureDenied, ClosureTimeout
+from suspensions.domain.errors import ClosureDenied, ClosureTimeout, CortexError
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Closure, ClosureRequest, Page
@@ -60,6 +61,10 @@ def close_resume(caller: Caller, request: ClosureRequest, proof: bytes) -> Closu
     except ClosureDenied as denied:
         # The reason is for whoever runs this installation, not for a stranger's response.
         logger.warning("closure denied: %s", denied.reason, extra={"run_id": request.version.run_id})
+        refusals.count(denied)
+        raise
+    except CortexError as refusal:
+        refusals.count(refusal)
         raise
     except OperationalError as error:
         if sqlstate(error) in TIMED_OUT:

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 
+from suspensions.domain import refusals
 from suspensions.domain.errors import (
     AlreadyExists,
     CommitUnknown,
@@ -61,6 +62,9 @@ def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
 
     try:
         return with_attempts(once)
+    except CortexError as refusal:
+        refusals.count(refusal)
+        raise
     except OperationalError as error:
         # The statement was cancelled before anything could be committed: not an error of ours.
         if sqlstate(error) in TIMED_OUT:

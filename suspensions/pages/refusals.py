@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from django.http import HttpRequest, HttpResponse
 
-from suspensions.domain import clock
+from suspensions.domain import clock, refusals
 from suspensions.domain.errors import CortexError, NotFound
 from suspensions.pages.contexts import Chrome, KeptText, Link, Problem, ProblemPage
 from suspensions.pages.rendering import render_fragment, render_page, wants_fragment
@@ -52,7 +52,8 @@ _BY_CODE: dict[str, tuple[str, str]] = {
 
 
 def problem_of(error: CortexError, kept: Sequence[KeptText] = (), request_id: str = "") -> Problem:
-    """The refusal in a person's words."""
+    """The refusal in a person's words; it counts as told."""
+    refusals.count(error)
     known = PROBLEMS[error.code]
     # Missing ones have one code for every kind of thing; here they must be one and the same page.
     code = NotFound.code if known.status == 404 else error.code

@@ -35,12 +35,16 @@ class Counts:
 
 def uncertain(reach: Reach, now: datetime, silent_for: timedelta) -> QuerySet[Run]:
     """Runs whose resume was started and of which nothing more was heard."""
+    return uncertain_everywhere(now, silent_for).filter(within(reach))
+
+
+def uncertain_everywhere(now: datetime, silent_for: timedelta) -> QuerySet[Run]:
+    """The same over all scopes: for numbers alone."""
     owned = StartOrExpiry.objects.filter(
         suspension_id=OuterRef("admission_id"), kind="start", lease_owner__isnull=False
     )
     given_up = Q(lease_expires_at__isnull=True) & (Exists(owned) | Q(updated_at__lte=now - silent_for))
     return Run.objects.filter(
-        within(reach),
         Q(lease_expires_at__lte=now) | given_up,
         state=RunState.RUNNING.value,
         resume=ResumeState.STARTED.value,

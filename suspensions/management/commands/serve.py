@@ -12,6 +12,7 @@ from granian.server.common import AbstractServer
 
 from suspensions.checks import dangers_of_listening
 from suspensions.management.addresses import DEFAULT_BIND, Address, parse_bind, require_free
+from suspensions.management.shared_counts import shared_counts
 from suspensions.management.statics import ensure_static_files
 
 STOP_WITHIN = 10
@@ -42,7 +43,8 @@ class Command(BaseCommand):
         if options["verbosity"] > 0:
             self.stdout.write(f"serving on {address.url}")
             self.stdout.flush()
-        self._server(address).serve()
+        with shared_counts():
+            self._server(address).serve()
 
     def _server(self, address: Address) -> AbstractServer[Any]:
         # A long poll holds a thread for as long as it waits. They have their own number on top,
