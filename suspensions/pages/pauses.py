@@ -97,7 +97,8 @@ class PauseView:
     def form(self, banner: Banner | None = None, faults: Faults | None = None) -> DecisionForm:
         pause = self.read.pause
         if banner is None and self.is_own and pause.reason is Reason.APPROVAL:
-            banner = Banner("info", "You asked for this yourself.", "You may deny it; somebody else must approve it.")
+            words = "You may deny it; somebody else must approve it."
+            banner = Banner("info", "You asked for this yourself.", words, icon="ban")
         return DecisionForm(
             action=self.visit.href("decision", pause.id),
             kind=pause.reason.value,

@@ -1,13 +1,18 @@
 """Fixtures of the browser tests: Chromium, and the real server on the tests' database."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
+from suspensions.domain.policy import Role
 from tests.support.browser import BrowserUnavailable, find_chromium, launch_flags
+from tests.support.people import make_person
 from tests.support.server import Server, running_server
+from tests.support.walk import Agent, Visitor, visitor
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,3 +54,33 @@ def server(database: None) -> Iterator[Server]:
 def base_url(server: Server) -> str:
     """Let ``page.goto("/")`` mean the server of the tests."""
     return server.url
+
+
+@pytest.fixture
+def agent(server: Server, scope: str) -> Iterator[Agent]:
+    """An agent over REST, in the test's own scope."""
+    found = Agent(server.url, scope)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def visit(
+    browser: Browser, browser_context_args: dict[str, Any], base_url: str, scope: str
+) -> Iterator[Callable[..., Visitor]]:
+    """Makes people with a browser of their own, by name: approvers and operators, if nothing else is said."""
+    with ExitStack() as open_ones:
+
+        def make(display: str = "Dana Whitlock", *roles: Role, **more: Any) -> Visitor:
+            person = make_person(scope, *roles, display=display)
+            return open_ones.enter_context(
+                visitor(browser, browser_context_args | {"base_url": base_url}, person.name, **more)
+            )
+
+        yield make
+
+
+@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
+def dana(request: pytest.FixtureRequest, visit: Callable[..., Visitor]) -> Visitor:
+    """An approver, with scripts and without."""
+    return visit("Dana Whitlock", java_script_enabled=request.param)

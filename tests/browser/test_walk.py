@@ -3,15 +3,10 @@
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator
-from typing import Any
 
-import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.support.people import make_person
-from tests.support.server import Server
-from tests.support.walk import Agent, Visitor, sign_in, visitor
+from tests.support.walk import Agent, Visitor, sign_in
 
 FLIGHTS = {
     "id": "call_1",
@@ -25,23 +20,6 @@ CERTIFICATE = {
     "arguments": '{"user_id": "mateo_fuentes_4471", "amount": 250}',
     "note": "For the night at the gate.",
 }
-
-
-@pytest.fixture
-def agent(server: Server, scope: str) -> Iterator[Agent]:
-    agent = Agent(server.url, scope)
-    yield agent
-    agent.close()
-
-
-@pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
-def dana(
-    request: pytest.FixtureRequest, browser: Browser, browser_context_args: dict[str, Any], base_url: str, scope: str
-) -> Iterator[Visitor]:
-    person = make_person(scope, display="Dana Whitlock")
-    arguments = browser_context_args | {"base_url": base_url, "java_script_enabled": request.param}
-    with visitor(browser, arguments, person.name) as found:
-        yield found
 
 
 def test_a_pause_is_decided_in_the_browser_and_taken_by_its_worker(agent: Agent, dana: Visitor) -> None:
