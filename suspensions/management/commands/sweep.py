@@ -9,10 +9,13 @@ from django.core.management import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
 from suspensions.management.daily import DailyCheckpoint
+from suspensions.management.heart import Heart
 from suspensions.management.stopping import Stop, stopping_gently
 from suspensions.management.words import one_line_errors
 from suspensions.operations.sweep import BATCH, Sweeper, SweepReport
 
+NAME = "sweeper"
+"""By which Health and the metrics know it."""
 INTERVAL = 1.0
 WITHOUT_DATABASE = 5.0
 
@@ -35,7 +38,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep once, or until asked to stop."""
         with stopping_gently() as stop:
-            sweeper = Sweeper(options["batch"], stop.asked)
+            heart = Heart(NAME)
+
+            def between_rows() -> bool:
+                # A sweep with much to do takes minutes, and lives all the same.
+                heart.turn()
+                return stop.asked()
+
+            sweeper = Sweeper(options["batch"], between_rows)
             daily = DailyCheckpoint(settings.CHECKPOINT_KEY)
             if options["once"]:
                 daily.turn()
