@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suspensions.domain.digests import RECORD, digest, same_digest, sha256_hex
+from suspensions.domain.run_history import PauseRow, RunColumns, verify_history
 from suspensions.domain.states import RunState
 from suspensions.domain.values import (
     Admission,
@@ -75,10 +76,11 @@ class Stored:
     starts: Sequence[Start] = ()
     expiries: Sequence[Expiry] = ()
     closures: Sequence[Closure] = ()
-    suspensions: Mapping[str, Suspension] = field(default_factory=dict)
-    pending: Mapping[str, bytes] = field(default_factory=dict)
+    run: RunColumns | None = None
+    pauses: Mapping[str, PauseRow] = field(default_factory=dict)
     proofs: Mapping[str, bytes] = field(default_factory=dict)
     unreadable: Sequence[Unreadable] = ()
+    misfiled: Sequence[Finding] = ()
 
 
 def require_recomputable(row: Event | Receipt | Suspension) -> None:
@@ -102,8 +104,8 @@ def require_recomputable(row: Event | Receipt | Suspension) -> None:
 # -- one receipt -------------------------------------------------------------------------------------
 
 
-def check_admission(admission: Admission, event: Event | None, pause: Suspension | None, pending: bytes) -> list[Check]:
-    """`admission.input` holds the stored bytes; `pause` is what is stored of it now, None where it was purged."""
+def check_admission(admission: Admission, event: Event | None, row: PauseRow | None) -> list[Check]:
+    """`admission.input` holds the stored bytes; `row` is what is stored of its pause now, None where that is gone."""
     content = admission.input or b""
     request = admission_request_digest(admission.scope, admission.version, sha256_hex(content), len(content))
     checks = [
@@ -111,16 +113,8 @@ def check_admission(admission: Admission, event: Event | None, pause: Suspension
         _same("request_digest", request, admission.request_digest, "Input, pause and revision are the ones admitted."),
         *_common(admission, event, EventType.RESUME_ADMITTED),
     ]
-    if pause is not None:
-        stored = suspension_digest(
-            pause.id,
-            pause.run_id,
-            pause.scope,
-            pause.reason,
-            sha256_hex(pending),
-            sha256_hex(pause.continuation),
-            pause.expires_at,
-        )
+    if row is not None:
+        stored = row.compute_digest()
         checks.append(
             _same("suspension_digest", stored, admission.suspension_digest, "The pause is still the one admitted.")
         )
@@ -182,7 +176,9 @@ def verify_chain(stored: Stored) -> list[Finding]:
     """Every row of a chain that was changed, removed, reordered or invented, by name."""
     by_id = {event.id: event for event in stored.events}
     findings = [Finding(row.kind, row.id, stored.chain, "cannot be read any more") for row in stored.unreadable]
-    findings += _verify_links(stored)
+    findings += stored.misfiled
+    broken = list(_verify_links(stored))
+    findings += broken
     admissions = {admission.version.suspension_id: admission for admission in stored.admissions}
     starts = {start.version.suspension_id: start for start in stored.starts}
     told: set[str] = set()
@@ -195,7 +191,17 @@ def verify_chain(stored: Stored) -> list[Finding]:
     for event in stored.events:
         if event.record_sha256 is not None and event.id not in told and event.suspension_id not in unreadable:
             findings.append(Finding("event", event.id, stored.chain, "its receipt was removed"))
-    return findings
+    # A chain that is broken itself is no measure of anything else.
+    return findings if broken else [*findings, *_verify_history(stored, frozenset(unreadable))]
+
+
+def _verify_history(stored: Stored, unreadable: frozenset[str]) -> Iterator[Finding]:
+    if stored.run is None:
+        return
+    events = sorted(stored.events, key=lambda event: event.position)
+    start_bys = {admission.version.suspension_id: admission.start_by for admission in stored.admissions}
+    for kind, row_id, detail in verify_history(stored.chain, events, stored.run, stored.pauses, start_bys, unreadable):
+        yield Finding(kind, row_id, stored.chain, detail)
 
 
 def _receipt_checks(
@@ -205,10 +211,8 @@ def _receipt_checks(
     starts: Mapping[str, Start],
 ) -> Iterator[tuple[str, Receipt, list[Check]]]:
     for admission in stored.admissions:
-        suspension_id = admission.version.suspension_id
-        pause = stored.suspensions.get(suspension_id)
-        pending = stored.pending.get(suspension_id, b"")
-        yield "admission", admission, check_admission(admission, events.get(admission.event_id), pause, pending)
+        row = stored.pauses.get(admission.version.suspension_id)
+        yield "admission", admission, check_admission(admission, events.get(admission.event_id), row)
     for start in stored.starts:
         admitted = admissions.get(start.version.suspension_id)
         yield "start", start, check_start(start, events.get(start.event_id), admitted)

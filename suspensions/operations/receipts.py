@@ -11,6 +11,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Admission, Closure, Expiry, Start
 from suspensions.domain.verification import (
     Check,
+    Finding,
     Receipt,
     Stored,
     check_admission,
@@ -45,7 +46,7 @@ def verify_receipt(caller: Caller, scope: Scope, kind: str, run_id: str, suspens
     except (StoredRecordBroken, ValueError, TypeError, KeyError):
         return (Check("readable", False, "The stored receipt cannot be read any more."),)
     stored = in_transaction(evidence.stored_run, run_id)
-    return (*_checks(receipt, stored, suspension_id), _chain(stored))
+    return (*_checks(receipt, stored, suspension_id), _chain(stored, suspension_id))
 
 
 def _checks(receipt: Receipt, stored: Stored, suspension_id: str) -> list[Check]:
@@ -53,8 +54,7 @@ def _checks(receipt: Receipt, stored: Stored, suspension_id: str) -> list[Check]
     admission = _of(stored.admissions, suspension_id)
     match receipt:
         case Admission():
-            pause, pending = stored.suspensions.get(suspension_id), stored.pending.get(suspension_id, b"")
-            return check_admission(receipt, event, pause, pending)
+            return check_admission(receipt, event, stored.pauses.get(suspension_id))
         case Start():
             return check_start(receipt, event, admission)
         case Expiry():
@@ -64,13 +64,19 @@ def _checks(receipt: Receipt, stored: Stored, suspension_id: str) -> list[Check]
             return check_closure(receipt, event, admission, start, proof)
 
 
+def _is(finding: Finding, kind: str, row_id: str) -> bool:
+    return (finding.kind, finding.id) == (kind, row_id)
+
+
 def _of(receipts: Any, suspension_id: str) -> Any:
     return next((each for each in receipts if each.version.suspension_id == suspension_id), None)
 
 
-def _chain(stored: Stored) -> Check:
-    """Whether each event of the run names the one before, up to the head that the run keeps."""
-    broken = [finding for finding in verify_chain(stored) if finding.kind in ("event", "run")]
+def _chain(stored: Stored, suspension_id: str) -> Check:
+    """Whether each event of the run names the one before, up to the head that the run keeps, and the run and the
+    pause are what the events say."""
+    findings = verify_chain(stored)
+    broken = [found for found in findings if found.kind in ("event", "run") or _is(found, "suspension", suspension_id)]
     if not broken:
         return Check("chain", True, "Every event of the run links to the one before.")
     return Check("chain", False, f"{broken[0].kind} {broken[0].id}: {broken[0].detail}.")

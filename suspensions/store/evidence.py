@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from suspensions.domain.errors import CortexError
+from suspensions.domain.run_history import PauseRow, RunColumns
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import loads
-from suspensions.domain.values import Admission, Closure, Event, EventType, Suspension
-from suspensions.domain.verification import Head, Stored, Unreadable, require_recomputable
-from suspensions.models.fields import read_instant
+from suspensions.domain.values import Admission, Closure, Event, EventType, Expiry, Start
+from suspensions.domain.verification import Finding, Head, Stored, Unreadable, require_recomputable
+from suspensions.models.fields import from_database, read_instant
 from suspensions.store import admissions, closures, run_rows, sql, starts, suspension_rows
 from suspensions.store.run_rows import read_actor
 
 T = TypeVar("T")
+HASHED = (Event, Admission, Start, Expiry, Closure)
 BATCH = 100
 
 _EVENT_COLUMNS = (
@@ -33,17 +36,18 @@ class _Gathered:
     def __init__(self) -> None:
         self.events: dict[str, list[Event]] = defaultdict(list)
         self.receipts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        self.suspensions: dict[str, dict[str, Suspension]] = defaultdict(dict)
-        self.pending: dict[str, dict[str, bytes]] = defaultdict(dict)
+        self.runs: dict[str, RunColumns] = {}
+        self.pauses: dict[str, dict[str, PauseRow]] = defaultdict(dict)
         self.proofs: dict[str, dict[str, bytes]] = defaultdict(dict)
         self.unreadable: dict[str, list[Unreadable]] = defaultdict(list)
+        self.misfiled: dict[str, list[Finding]] = defaultdict(list)
 
     def read(self, kind: str, row_id: str, chain: str, make: Callable[[], T]) -> T | None:
         try:
             made = make()
             parts: Any = made if isinstance(made, tuple) else (made,)
             for part in parts:
-                if part is not None:
+                if isinstance(part, HASHED):
                     require_recomputable(part)
             return made
         except (CortexError, ValueError, TypeError, KeyError, AttributeError):
@@ -60,10 +64,11 @@ class _Gathered:
             starts=receipts["start"],
             expiries=receipts["expiry"],
             closures=receipts["closure"],
-            suspensions=self.suspensions[chain],
-            pending=self.pending[chain],
+            run=self.runs.get(chain),
+            pauses=self.pauses[chain],
             proofs=self.proofs[chain],
             unreadable=self.unreadable[chain],
+            misfiled=self.misfiled[chain],
         )
 
 
@@ -178,7 +183,9 @@ def _gather(run_ids: list[str]) -> _Gathered:
     _gather_admissions(gathered, run_ids)
     _gather_outcomes(gathered, run_ids)
     _gather_closures(gathered, run_ids)
-    _gather_suspensions(gathered, run_ids)
+    _gather_pauses(gathered, run_ids)
+    _gather_runs(gathered, run_ids)
+    _gather_misfiled(gathered, run_ids)
     return gathered
 
 
@@ -228,8 +235,10 @@ def _gather_admissions(gathered: _Gathered, run_ids: list[str]) -> None:
 
 def _gather_outcomes(gathered: _Gathered, run_ids: list[str]) -> None:
     where = sql.among("run_id", run_ids)
-    for row in sql.fetch_all(f"SELECT {starts.SELECT} FROM resume_start_or_expiry WHERE {where}", run_ids):
+    for row in sql.fetch_all(f"SELECT {starts.SELECT}, principal FROM resume_start_or_expiry WHERE {where}", run_ids):
         outcome = gathered.read(row[1], row[0], row[2], lambda: starts.read_outcome(row))  # noqa: B023
+        if outcome is not None and read_actor(row[starts.COLUMNS.index("actor")]).principal != row[-1]:
+            gathered.misfiled[row[2]].append(Finding(row[1], row[0], row[2], "is filed under another principal"))
         for kind, receipt in zip(("start", "expiry"), outcome or (None, None), strict=True):
             if receipt is not None:
                 gathered.receipts[row[2]][kind].append(receipt)
@@ -248,22 +257,63 @@ def _gather_closures(gathered: _Gathered, run_ids: list[str]) -> None:
             gathered.receipts[row[1]]["closure"].append(closure)
 
 
-def _gather_suspensions(gathered: _Gathered, run_ids: list[str]) -> None:
-    """Only pauses that were admitted: nothing binds the others."""
+def _gather_pauses(gathered: _Gathered, run_ids: list[str]) -> None:
     rows = sql.fetch_all(
-        f"SELECT {suspension_rows.SELECT}, suspension_continuation.body FROM suspension"
-        f"{suspension_rows.CONTINUATION_JOIN} JOIN resume_admission"
-        f" ON resume_admission.suspension_id = suspension.id WHERE {sql.among('suspension.run_id', run_ids)}",
+        f"SELECT {suspension_rows.SELECT}, suspension.calls, suspension.search_text, suspension.agent_name,"
+        f" suspension_continuation.body FROM suspension{suspension_rows.CONTINUATION_JOIN}"
+        f" WHERE {sql.among('suspension.run_id', run_ids)}",
         run_ids,
     )
     for row in rows:
 
-        def make() -> Suspension:
+        def make() -> PauseRow:
             read = suspension_rows.read_row(row)  # noqa: B023
             assert read is not None
-            return suspension_rows.to_suspension(read, row[-1])  # noqa: B023
+            calls, words, agent_name, body = row[suspension_rows.WIDTH :]  # noqa: B023
+            pause = suspension_rows.to_suspension(read, body)
+            require_recomputable(pause)
+            return PauseRow(pause, bytes(read.pending), suspension_rows.shown_sha256(bytes(calls), words, agent_name))
 
         pause = gathered.read("suspension", row[0], row[1], make)
         if pause is not None:
-            gathered.suspensions[row[1]][row[0]] = pause
-            gathered.pending[row[1]][row[0]] = bytes(row[suspension_rows.COLUMNS.index("pending")])
+            gathered.pauses[row[1]][row[0]] = pause
+
+
+def _gather_runs(gathered: _Gathered, run_ids: list[str]) -> None:
+    """What of a run's row follows from its events."""
+    names = ", ".join(field.name for field in fields(RunColumns))
+    for row in sql.fetch_all(f"SELECT id, {names} FROM run WHERE {sql.among('id', run_ids)}", run_ids):
+
+        def make() -> RunColumns:
+            columns = RunColumns(*row[1:])  # noqa: B023
+            return replace(
+                columns,
+                created_by=read_actor(row[3]),  # noqa: B023
+                created_at=from_database(columns.created_at),
+                admitted_at=from_database(columns.admitted_at),
+                start_by=from_database(columns.start_by),
+            )
+
+        columns = gathered.read("run", row[0], row[0], make)
+        if columns is not None:
+            gathered.runs[row[0]] = columns
+
+
+_FILED = {
+    "run": ("run", "id", "id"),
+    "suspension": ("suspension", "id", "run_id"),
+    "admission": ("resume_admission", "suspension_id", "run_id"),
+    "start or expiry": ("resume_start_or_expiry", "suspension_id", "run_id"),
+    "closure": ("resume_closure", "suspension_id", "run_id"),
+    "event": ("event", "id", "chain"),
+}
+
+
+def _gather_misfiled(gathered: _Gathered, run_ids: list[str]) -> None:
+    """Rows whose scope, cut to its levels, is not what stands in the columns by which lists find them."""
+    for kind, (table, key, chain) in _FILED.items():
+        columns = f"{key}, {chain}, scope, scope_1, scope_2, scope_3"
+        for row in sql.fetch_all(f"SELECT {columns} FROM {table} WHERE {sql.among(chain, run_ids)}", run_ids):
+            if Scope(row[2]).prefixes != tuple(row[3:]):
+                finding = Finding(kind, row[0], row[1], "is filed under another scope")
+                gathered.misfiled[row[1]].append(finding)

@@ -9,7 +9,7 @@ from suspensions.domain.digests import sha256_hex
 from suspensions.domain.errors import MalformedJson, StoredRecordBroken
 from suspensions.domain.pending import restore_pending
 from suspensions.domain.scopes import Scope
-from suspensions.domain.strict_json import loads
+from suspensions.domain.strict_json import dumps, loads
 from suspensions.domain.values import Reason, Run, Suspension, SuspensionItem
 from suspensions.models.fields import from_database, read_instant
 from suspensions.store.run_rows import read_actor
@@ -113,6 +113,11 @@ def to_suspension(
         claimed_run=claimed_run,
         fresh=fresh,
     )
+
+
+def shown_sha256(calls: bytes, words: str, agent_name: str | None) -> str:
+    """A digest over what lists show of a pause and find it by, which its event binds."""
+    return sha256_hex(dumps([calls.decode(), words, agent_name]))
 
 
 def to_item(values: tuple[Any, ...]) -> SuspensionItem:

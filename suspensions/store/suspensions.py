@@ -172,11 +172,15 @@ def _pause(
         **UNLEASED,
         **NO_RESUME,
     }
+    calls, words = dumps(_previews(new)), search_text(new.pending)
+    checkpoint_id = ids.new_id(ids.CHECKPOINT) if new.reason is Reason.APPROVAL else None
     data = {
         "reason": new.reason.value,
         "calls": len(new.pending),
         "expires_at": instant_or_none(expires_at),
         "digest": digest,
+        "checkpoint_id": checkpoint_id,
+        "shown_sha256": suspension_rows.shown_sha256(calls, words, row.agent_name),
     }
     suspension = SuspensionRow(
         id=suspension_id,
@@ -187,7 +191,7 @@ def _pause(
         pending_sha256=pending_sha256,
         continuation_sha256=continuation_sha256,
         digest=digest,
-        checkpoint_id=ids.new_id(ids.CHECKPOINT) if new.reason is Reason.APPROVAL else None,
+        checkpoint_id=checkpoint_id,
         expires_at=expires_at,
         created_by=run_rows.actor_text(actor),
         created_at=now,
@@ -199,26 +203,31 @@ def _pause(
     revisions = 0 if row.state == RunState.PAUSED else 1
     sql.write(
         *move(row, changes, Told(EventType.RUN_PAUSED, data, suspension_id), actor, now, revisions=revisions),
-        _insert_suspension(suspension, row, new),
+        _insert_suspension(suspension, row, new, calls, words),
         sql.insert("suspension_continuation", {"suspension_id": suspension_id, "body": continuation.text}),
     )
     return to_suspension(suspension, continuation.text, run=to_run(row), fresh=True)
 
 
-def _insert_suspension(suspension: SuspensionRow, row: RunRow, new: NewSuspension) -> sql.Write:
-    columns = {name: getattr(suspension, name) for name in suspension_rows.COLUMNS if name != "scope"}
-    previews = [
+def _previews(new: NewSuspension) -> list[dict[str, Any]]:
+    return [
         {"id": call.id, "name": call.name, "note": call.note, **call_preview(call.name, call.arguments).to_json()}
         for call in new.pending
     ]
+
+
+def _insert_suspension(
+    suspension: SuspensionRow, row: RunRow, new: NewSuspension, calls: bytes, words: str
+) -> sql.Write:
+    columns = {name: getattr(suspension, name) for name in suspension_rows.COLUMNS if name != "scope"}
     return sql.insert(
         "suspension",
         {
             **columns,
             **run_rows.scope_columns(new.scope),
             "agent_name": row.agent_name,
-            "calls": dumps(previews),
-            "search_text": search_text(new.pending),
+            "calls": calls,
+            "search_text": words,
             "request_sha256": new.request_sha256,
         },
     )

@@ -180,7 +180,8 @@ def test_a_cut_tail_is_found_with_its_head_rewound(scope: str) -> None:
         )
         execute("DELETE FROM suspension WHERE run_id = %s", run.id)
         execute(
-            "UPDATE run SET event_position = %s, event_hash = %s, state = 'running', revision = 1 WHERE id = %s",
+            "UPDATE run SET event_position = %s, event_hash = %s, state = 'running', revision = 1,"
+            " last_suspension_id = NULL WHERE id = %s",
             last["position"] - 1,
             last["previous"],
             run.id,
@@ -203,7 +204,9 @@ def rewrite(run_id: str, principal: str) -> None:
                 previous,
                 event.id,
             )
-        execute("UPDATE run SET event_hash = %s WHERE id = %s", previous, run_id)
+        forger = dumps(forged.actor.to_json()).decode()
+        execute("UPDATE run SET event_hash = %s, created_by = %s WHERE id = %s", previous, forger, run_id)
+        execute("UPDATE suspension SET created_by = %s WHERE run_id = %s", forger, run_id)
 
 
 def test_a_past_rewritten_without_a_seam_is_found(scope: str) -> None:
