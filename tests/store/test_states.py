@@ -15,17 +15,19 @@ from suspensions.domain import ids
 from suspensions.domain.errors import CortexError
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
-from suspensions.domain.values import ClaimVersion, Holder, PendingCall, Reason
-from suspensions.operations import leases, progress, runs, suspensions
+from suspensions.domain.values import ClaimVersion, Holder, PendingCall, Reason, Run
+from suspensions.operations import leases, progress, resumes, runs, suspensions
 from suspensions.operations.site import start_window
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import admissions, closures, starts
 from tests.store import support
 from tests.store.support import (
     ACTOR,
+    HOUR,
     SITUATIONS,
     Made,
     Situation,
+    at,
     claim,
     closing,
     everything,
@@ -33,10 +35,13 @@ from tests.store.support import (
     live_of,
     name_of,
     one_row,
+    read_run,
     take,
     this_moment,
 )
-from tests.support.builders import caller, fresh_scope, new_run, new_suspension, snapshot
+from tests.support.builders import admit as answer
+from tests.support.builders import caller, fresh_scope, make_pause, make_run, new_run, new_suspension, snapshot
+from tests.support.builders import start as start_of
 
 STRANGER = Holder("worker-1", 1)
 """Who acts where nobody ever held the run."""
@@ -372,3 +377,57 @@ def test_a_pause_that_makes_its_run_ends_at_revision_two() -> None:
     assert made.run is not None
     assert (made.run.state, made.run.revision) == (RunState.PAUSED, 2)
     assert one_row("run", id=run_id)["revision"] == 2
+
+
+def test_receipts_name_the_revisions_on_either_side_of_their_transition() -> None:
+    made = support.closed(fresh_scope())
+    assert made.admission is not None and made.start is not None and made.closure is not None
+    assert made.admission.claimed_revision == made.admission.version.run_revision + 1 == 3
+    assert made.start.version == made.admission.version
+    assert made.closure.run_revision == made.closure.request.run_revision + 1 == made.run.revision == 4
+
+    late = support.expired(fresh_scope())
+    assert late.admission is not None
+    expiry = starts.get_expiry(late.scope, late.run_id, late.version.suspension_id)
+    assert expiry.run_revision == late.admission.claimed_revision + 1 == late.run.revision == 4
+
+
+# -- epochs ------------------------------------------------------------------------------------------
+
+
+def test_the_epoch_grows_by_one_with_every_lease_by_whatever_route_and_never_falls() -> None:
+    scope = fresh_scope(2)
+    who, epochs = caller(scope), []
+    now = this_moment() - 10 * HOUR
+
+    def note(run: Run | None) -> Holder:
+        assert run is not None and run.lease is not None
+        epochs.append(run.lease_epoch)
+        assert read_run(scope, run.id).lease_epoch == run.lease_epoch
+        return Holder("worker-1", run.lease_epoch)
+
+    with at(now):
+        run = make_run(scope, lease=take("worker-1", 3600))
+        holder = note(run)
+        make_pause(scope, run=run)
+        holder = note(claim(scope, run.id, lease=take("worker-1", 3600)).claimed_run)
+        pause_again = make_pause(scope, Reason.AGENT_REPLY, run=read_run(scope, run.id))
+        admission = answer(pause_again, lease=take("worker-1", 60))
+        note(read_run(scope, run.id))
+        note(start_of(admission, lease=take("worker-1", 60)).claimed_run)
+    with at(now + HOUR):
+        holder = note(leases.reclaim_lease(who, scope, run.id, take("worker-1", 60))[0])
+        leases.release_lease(who, scope, run.id, holder)
+        assert read_run(scope, run.id).lease_epoch == holder.epoch
+        holder = note(leases.reclaim_lease(who, scope, run.id, take("worker-1", 60))[0])
+        runs.finish_run(who, scope, run.id, RunState.INCOMPLETE, holder=holder)
+        assert read_run(scope, run.id).lease_epoch == holder.epoch
+        note(leases.claim_continuation(who, scope, run.id, take("worker-1", 60)))
+        last = make_pause(scope, Reason.AGENT_REPLY, run=read_run(scope, run.id))
+        answer(last)
+        assert read_run(scope, run.id).lease_epoch == epochs[-1], "an admission without a lease takes none"
+        started = resumes.start_next(who, scope, take("worker-1", 60))
+        assert started is not None
+        note(started.claimed_run)
+
+    assert epochs == [1, 2, 3, 4, 5, 6, 7, 8]
