@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,6 @@ from suspensions.domain.values import (
     ClosureRequest,
     Holder,
     LeaseTake,
-    PendingCall,
     Reason,
     Run,
     Start,
@@ -204,7 +203,6 @@ class Made:
     admission: Admission | None = None
     start: Start | None = None
     closure: Closure | None = None
-    more: dict[str, Any] = field(default_factory=dict)
 
     @property
     def run(self) -> Run:
@@ -496,16 +494,9 @@ def name_of(situation: Situation) -> str:
     return situation.__name__
 
 
-in_every_situation = pytest.mark.parametrize("situation", SITUATIONS, ids=name_of)
-
-
 def take(owner: str = "worker-2", seconds: int = 60) -> LeaseTake:
     """A lease for somebody else than who holds the run in `SITUATIONS`."""
     return builders.take(owner, seconds)
-
-
-def call(**more: Any) -> PendingCall:
-    return builders.call(**more)
 
 
 __all__ = ["execute", "one_row", "rows"]
