@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from suspensions.domain.policy import Role
 from tests.support.browser import BrowserUnavailable, find_chromium, launch_flags
-from tests.support.people import make_person
+from tests.support.people import PASSWORD, make_person
 from tests.support.server import Server, running_server
 from tests.support.walk import Agent, Visitor, visitor
 
@@ -72,7 +72,7 @@ def visit(
     with ExitStack() as open_ones:
 
         def make(display: str = "Dana Whitlock", *roles: Role, **more: Any) -> Visitor:
-            person = make_person(scope, *roles, display=display)
+            person = make_person(scope, *roles, display=display, password=PASSWORD)
             return open_ones.enter_context(
                 visitor(browser, browser_context_args | {"base_url": base_url}, person.name, **more)
             )

@@ -19,7 +19,7 @@ from suspensions.domain.values import SYSTEM, Admission, Holder, NewInteraction,
 from suspensions.operations import access, interactions, issuers, looking, progress, resumes, runs, suspensions
 from tests.support import builders as b
 from tests.support.page_samples import CERTIFICATE, FLIGHTS, HOSTILE
-from tests.support.people import Person, make_person
+from tests.support.people import PASSWORD, Person, make_person
 
 NOTE = (
     "Connection OSL-SEA was cancelled by us on 11 March. The customer agreed to Saturday, asked for business if there "
@@ -139,7 +139,7 @@ def build(scope: Scope) -> Scenery:
         ("victor", "Victor Lund", (Role.VIEWER,)),
     ):
         suffix = scope.text[-6:]
-        made.people[name] = make_person(scope, *roles, name=f"{name}.{suffix}", display=display)
+        made.people[name] = make_person(scope, *roles, name=f"{name}.{suffix}", display=display, password=PASSWORD)
     _waiting(made)
     _moving(made)
     _questions(made)

@@ -141,6 +141,10 @@ _ACTIONS: Mapping[str, Callable[[Visit, Posted], _Done]] = {
 }
 
 
+_ROW_FORMS = ("revoke", "end-token", "end-issuer")
+"""Forms that are one button in a row, so that a refusal has no field to stand at."""
+
+
 def _role(posted: Posted) -> Role:
     try:
         return Role(posted.get("role", ""))
@@ -181,6 +185,8 @@ def _render(
     if not admin:
         text = "Only an admin changes grants and tokens. This is what you hold."
         banner = Banner("info", "You may look at your own.", text, icon="user")
+    if typed is not None and typed.form in _ROW_FORMS:
+        banner = Banner("stop", "Nothing was changed.", typed.fault, alert=True)
     page = AccessPage(
         chrome=visit.chrome("People and access"),
         grants=[_grant_row(visit, grant, names, everybody, admin) for grant in grants],

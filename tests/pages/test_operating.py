@@ -1,0 +1,267 @@
+"""Pages for those who come rarely: people and access, questions, health, uncertain resumes, profile, runs."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from suspensions.domain.policy import Role
+from suspensions.domain.scopes import Scope
+from suspensions.domain.strict_json import content_digest, dumps
+from suspensions.domain.values import SYSTEM, NewInteraction
+from suspensions.operations import access, interactions
+from tests.support import builders as b
+from tests.support.people import PASSWORD, Person, make_person
+
+
+def text(response: Any) -> str:
+    content: bytes = response.content
+    return html.unescape(content.decode())
+
+
+@pytest.fixture
+def admin(scope: str) -> Person:
+    return make_person(scope, Role.ADMIN, Role.APPROVER)
+
+
+def change(person: Person, **posted: str) -> Any:
+    return person.client.post("/access/change", posted)
+
+
+# -- people and access -----------------------------------------------------------------------------------------
+
+
+def test_an_admin_makes_an_account_grants_a_role_and_takes_it_again(admin: Person, scope: str) -> None:
+    name = f"new-{scope[-6:]}"
+    assert change(admin, do="principal", name=name, kind="person", password=PASSWORD).status_code == 303
+    assert change(admin, do="grant", principal=name, role="approver", scope=f"{scope}/p=a").status_code == 303
+    page = text(admin.client.get("/access/"))
+    assert f"{name} is approver in {scope}/p=a." in page
+    assert access.caller_for_user(_user(name)).roles_at(Scope.parse(f"{scope}/p=a")) == {Role.APPROVER}
+    assert change(admin, do="revoke", principal=name, role="approver", scope=f"{scope}/p=a").status_code == 303
+    assert access.caller_for_user(_user(name)).grants == ()
+
+
+def _user(name: str) -> Any:
+    from django.contrib.auth import get_user_model  # noqa: PLC0415
+
+    return get_user_model().objects.get(username=name)
+
+
+def test_a_token_is_shown_once_and_ends(admin: Person, scope: str) -> None:
+    service = f"svc-{scope[-6:]}"
+    change(admin, do="principal", name=service, kind="service")
+    change(admin, do="grant", principal=service, role="agent", scope=scope)
+    made = change(admin, do="token", principal=service, token_name="worker", days="30")
+    [token] = re.findall(r"ctx_[A-Za-z0-9_-]{43}", text(made))
+    assert access.caller_for_token(token).principal == service
+    assert "no-store" in made.headers["Cache-Control"]
+    assert token not in text(admin.client.get("/access/"))
+    assert change(admin, do="end-token", principal=service, token_name="worker").status_code == 303
+    assert "revoked" in text(admin.client.get("/access/"))
+
+
+def test_nobody_gets_a_token_that_is_somebody_else(admin: Person, scope: str) -> None:
+    dana = make_person(scope, Role.APPROVER)
+    refused = change(admin, do="token", principal=dana.name, token_name="theirs")
+    assert refused.status_code == 422
+    assert "would decide in that person's name" in text(refused)
+    assert 'value="theirs"' in text(refused)
+
+
+@pytest.mark.parametrize(
+    "posted",
+    [
+        {"do": "grant", "role": "approver", "scope": "w=elsewhere"},
+        {"do": "revoke", "role": "approver", "scope": "w=elsewhere"},
+        {"do": "issuer", "issuer": "watch", "revision": "1", "public_key": "x", "scope": "w=elsewhere"},
+    ],
+)
+def test_an_admins_reach_ends_at_their_scopes(admin: Person, posted: dict[str, str]) -> None:
+    response = change(admin, principal=admin.name, **posted)
+    assert response.status_code == 422
+    assert "no admin grant of yours covers this scope" in text(response)
+
+
+def test_an_account_that_reaches_further_is_not_theirs_to_give_a_token(admin: Person, scope: str) -> None:
+    service = f"wide-{scope[-6:]}"
+    access.make_principal(service, service=True, by=SYSTEM)
+    access.grant_role(service, Role.AGENT, b.fresh_scope(), SYSTEM)
+    assert change(admin, do="token", principal=service, token_name="t").status_code == 403
+
+
+@pytest.mark.parametrize("do", ["principal", "grant", "revoke", "token", "issuer"])
+def test_only_an_admin_changes_anything(scope: str, do: str) -> None:
+    victor = make_person(scope, Role.VIEWER, Role.APPROVER, Role.OPERATOR)
+    posted = {"principal": victor.name, "role": "admin", "scope": scope, "name": "x", "kind": "service"}
+    posted |= {"token_name": "t", "issuer": "w", "revision": "1", "public_key": "x"}
+    assert change(victor, do=do, **posted).status_code == 403
+    page = text(victor.client.get("/access/"))
+    assert "Only an admin changes grants" in page
+    assert 'name="do"' not in page
+
+
+def test_an_issuer_is_registered_and_revoked_for_good(admin: Person, scope: str) -> None:
+    key = Ed25519PrivateKey.generate().public_key()
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    name = f"watch-{scope[-6:]}"
+    posted = {"issuer": name, "revision": "1", "scope": scope}
+    assert change(admin, do="issuer", public_key="no key", **posted).status_code == 422
+    assert change(admin, do="issuer", public_key=pem, **posted).status_code == 303
+    assert change(admin, do="end-issuer", **posted).status_code == 303
+    assert re.search(rf"{name}/1</span>\s*<span class=\"stop\">revoked", text(admin.client.get("/access/")))
+
+
+@pytest.mark.parametrize(
+    ("posted", "words"),
+    [
+        ({"do": "grant", "role": "king"}, "Must be one of the roles."),
+        ({"do": "grant", "role": "viewer", "scope": "nonsense"}, "A scope is 1 to 3 levels"),
+        ({"do": "token", "days": "-1", "token_name": "t"}, "Must be a whole number of days"),
+        ({"do": "principal", "name": "b\u00e4r"}, "Must be 1 to 150 of the characters"),
+        ({"do": "principal", "name": "abc", "password": "short"}, "Will not do"),
+    ],
+)
+def test_a_fault_stands_at_its_field_and_no_password_comes_back(
+    admin: Person, posted: dict[str, str], words: str
+) -> None:
+    response = change(admin, **{"principal": admin.name, **posted})
+    assert response.status_code == 422
+    assert words in text(response)
+    assert "short" not in text(response).replace("too short", "")
+
+
+# -- questions -------------------------------------------------------------------------------------------------
+
+
+def ask(scope: str, interaction_id: str = "turn-1") -> None:
+    block = {"type": "tool_use", "id": "toolu_1", "name": "ask_person", "input": {"question": "May I?"}}
+    assistant = dumps({"role": "assistant", "content": [{"type": "text", "text": "One <b>moment</b>."}, block]})
+    at = Scope.parse(scope)
+    new = NewInteraction(
+        at, interaction_id, "toolu_1", assistant, tool_name="ask_person", tool_input=dumps(block["input"])
+    )
+    interactions.save_interaction(b.caller(at), new, content_digest(assistant))
+
+
+def test_a_question_is_answered_once(admin: Person, scope: str) -> None:
+    ask(scope)
+    page = text(admin.client.get("/interactions/"))
+    assert "May I?" in page
+    assert "One <b>moment</b>." not in admin.client.get("/interactions/").content.decode()
+    posted = {"scope": scope, "interaction_id": "turn-1", "answer": "Yes,\r\nyou may. "}
+    assert admin.client.post("/interactions/answer", posted).status_code == 303
+    assert admin.client.post("/interactions/answer", posted).status_code == 303
+    found = interactions.load_interaction(b.caller(scope), Scope.parse(scope), "turn-1")
+    assert found.answer is not None
+    assert b'"content":"Yes,\\nyou may. "' in found.answer
+    assert "you may." in text(admin.client.get("/interactions/?part=answered"))
+
+
+def test_another_answer_is_refused_and_what_was_typed_is_kept(admin: Person, scope: str) -> None:
+    ask(scope)
+    first = {"scope": scope, "interaction_id": "turn-1", "answer": "Yes."}
+    admin.client.post("/interactions/answer", first)
+    dana = make_person(scope, Role.APPROVER)
+    refused = dana.client.post("/interactions/answer", first | {"answer": "No.", "is_error": "on"})
+    assert refused.status_code == 409
+    assert ">\nNo.</textarea>" in text(refused)
+    assert "Yes." in text(refused)
+
+
+def test_an_empty_answer_and_a_viewers_answer_are_not_taken(admin: Person, scope: str) -> None:
+    ask(scope)
+    posted = {"scope": scope, "interaction_id": "turn-1", "answer": "  "}
+    assert admin.client.post("/interactions/answer", posted).status_code == 422
+    victor = make_person(scope, Role.VIEWER)
+    assert "needs the role approver" in text(victor.client.get("/interactions/"))
+    assert victor.client.post("/interactions/answer", posted | {"answer": "Yes."}).status_code == 403
+    stranger = make_person(b.fresh_scope(), Role.APPROVER)
+    assert stranger.client.post("/interactions/answer", posted | {"answer": "Yes."}).status_code == 404
+
+
+# -- health, uncertain resumes, runs -----------------------------------------------------------------------------
+
+
+def test_health_names_what_is_stuck(scope: str) -> None:
+    at = Scope.parse(scope)
+    olaf = make_person(scope, Role.OPERATOR)
+    with b.at(b.now() - timedelta(minutes=30)):
+        late = b.make_pause(at, expires_at=b.now() + timedelta(minutes=10))
+        silent = b.make_run(at)
+    page = text(olaf.client.get("/health/"))
+    assert "20 min past its deadline and not swept" in page
+    assert silent.id in page
+    assert late.run_id not in page
+
+
+def test_an_uncertain_resume_is_listed_with_what_may_have_happened(scope: str) -> None:
+    at = Scope.parse(scope)
+    olaf = make_person(scope, Role.OPERATOR)
+    with b.at(b.now() - timedelta(minutes=30)):
+        pause = b.make_pause(at)
+        b.start(b.admit(pause), lease=b.take("osl-1", 60))
+    page = text(olaf.client.get("/uncertain/"))
+    assert pause.run_id in page
+    assert "osl-1" in page
+    assert "It is not known what became of this resume." in text(olaf.client.get(f"/runs/{pause.run_id}"))
+    assert "Lease lapsed" in text(olaf.client.get(f"/runs/{pause.run_id}"))
+
+
+def test_a_run_that_a_worker_holds_says_from_when_it_can_be_cancelled(scope: str) -> None:
+    at = Scope.parse(scope)
+    olaf = make_person(scope, Role.OPERATOR)
+    run = b.make_run(at, lease=b.take("osl-1", 600))
+    page = text(olaf.client.get(f"/runs/{run.id}"))
+    assert "only osl-1 can end this run now" in page
+    assert 'id="cancel-reason"' not in page
+    refused = olaf.client.post(f"/runs/{run.id}/cancel", {"scope": scope, "reason": "now"})
+    assert refused.status_code == 409
+    assert olaf.client.post(f"/runs/{run.id}/cancel", {"scope": scope, "reason": " "}).status_code == 400
+
+
+def test_runs_are_found_by_state_agent_and_id(scope: str) -> None:
+    at = Scope.parse(scope)
+    victor = make_person(scope, Role.VIEWER)
+    run, other = b.make_run(at, agent_name="care-desk"), b.make_run(at, agent_name="refund-desk")
+    for query in (f"q={run.id}", "q=CARE", "agent=care-desk"):
+        page = text(victor.client.get(f"/runs/?{query}"))
+        assert f"row-{run.id}" in page
+        assert f"row-{other.id}" not in page
+    assert f"row-{run.id}" not in text(victor.client.get("/runs/?state=failed"))
+    assert victor.client.get("/runs/?state=nonsense").status_code == 400
+
+
+# -- profile -----------------------------------------------------------------------------------------------------
+
+
+def test_a_person_chooses_zone_theme_and_keys(scope: str) -> None:
+    dana = make_person(scope)
+    posted = {"time_zone": "Pacific/Auckland", "theme": "dark"}
+    assert dana.client.post("/profile/", posted).status_code == 303
+    page = text(dana.client.get("/profile/"))
+    assert '<html lang="en" data-theme="dark">' in page
+    assert 'data-keys="off"' in page
+    with b.at(b.now().replace(hour=3, minute=4)):
+        pause = b.make_pause(Scope.parse(scope))
+    local = pause.created_at.astimezone(ZoneInfo("Pacific/Auckland"))
+    assert f"{local:%H:%M}" in text(dana.client.get(f"/suspensions/{pause.id}"))
+    assert dana.client.post("/profile/", {"time_zone": "Mars/Base", "theme": "dark"}).status_code == 422
+
+
+def test_a_new_password_ends_every_other_session(scope: str) -> None:
+    dana = make_person(scope, password=PASSWORD)
+    other = make_person(scope, name=dana.name).client
+    new = "another horse battery staple"
+    wrong = {"old_password": "no", "new_password1": new, "new_password2": new}
+    assert dana.client.post("/profile/password", wrong).status_code == 422
+    assert dana.client.post("/profile/password", wrong | {"old_password": PASSWORD}).status_code == 303
+    assert dana.client.get("/profile/").status_code == 200
+    assert other.get("/profile/").status_code == 302
