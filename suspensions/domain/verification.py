@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from suspensions.domain.digests import RECORD, digest, same_digest, sha256_hex
+from suspensions.domain.question_history import QuestionRow, verify_questions
 from suspensions.domain.run_history import PauseRow, RunColumns, verify_history
 from suspensions.domain.states import RunState
 from suspensions.domain.values import (
@@ -78,6 +79,7 @@ class Stored:
     closures: Sequence[Closure] = ()
     run: RunColumns | None = None
     pauses: Mapping[str, PauseRow] = field(default_factory=dict)
+    questions: Mapping[str, QuestionRow] = field(default_factory=dict)
     proofs: Mapping[str, bytes] = field(default_factory=dict)
     unreadable: Sequence[Unreadable] = ()
     misfiled: Sequence[Finding] = ()
@@ -196,12 +198,16 @@ def verify_chain(stored: Stored) -> list[Finding]:
 
 
 def _verify_history(stored: Stored, unreadable: frozenset[str]) -> Iterator[Finding]:
-    if stored.run is None:
-        return
     events = sorted(stored.events, key=lambda event: event.position)
-    start_bys = {admission.version.suspension_id: admission.start_by for admission in stored.admissions}
-    for kind, row_id, detail in verify_history(stored.chain, events, stored.run, stored.pauses, start_bys, unreadable):
-        yield Finding(kind, row_id, stored.chain, detail)
+    if stored.run is not None:
+        start_bys = {admission.version.suspension_id: admission.start_by for admission in stored.admissions}
+        faults = verify_history(stored.chain, events, stored.run, stored.pauses, start_bys, unreadable)
+        yield from (Finding(kind, row_id, stored.chain, detail) for kind, row_id, detail in faults)
+    if stored.head is not None:
+        faulty = verify_questions(events, stored.questions)
+        yield from (
+            Finding("interaction", row_id, stored.chain, said) for row_id, said in faulty if row_id not in unreadable
+        )
 
 
 def _receipt_checks(

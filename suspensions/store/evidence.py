@@ -11,14 +11,17 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from suspensions.domain.digests import sha256_hex
 from suspensions.domain.errors import CortexError
+from suspensions.domain.question_history import QuestionRow, Settled
 from suspensions.domain.run_history import PauseRow, RunColumns
 from suspensions.domain.scopes import Scope
-from suspensions.domain.strict_json import loads
+from suspensions.domain.strict_json import content_digest, loads
 from suspensions.domain.values import Admission, Closure, Event, EventType, Expiry, Start
 from suspensions.domain.verification import Finding, Head, Stored, Unreadable, require_recomputable
 from suspensions.models.fields import from_database, read_instant
-from suspensions.store import admissions, closures, run_rows, sql, starts, suspension_rows
+from suspensions.store import admissions, closures, interaction_rows, run_rows, sql, starts, suspension_rows
+from suspensions.store.interaction_rows import InteractionRow
 from suspensions.store.run_rows import read_actor
 
 T = TypeVar("T")
@@ -38,6 +41,7 @@ class _Gathered:
         self.receipts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
         self.runs: dict[str, RunColumns] = {}
         self.pauses: dict[str, dict[str, PauseRow]] = defaultdict(dict)
+        self.questions: dict[str, dict[str, QuestionRow]] = defaultdict(dict)
         self.proofs: dict[str, dict[str, bytes]] = defaultdict(dict)
         self.unreadable: dict[str, list[Unreadable]] = defaultdict(list)
         self.misfiled: dict[str, list[Finding]] = defaultdict(list)
@@ -66,6 +70,7 @@ class _Gathered:
             closures=receipts["closure"],
             run=self.runs.get(chain),
             pauses=self.pauses[chain],
+            questions=self.questions[chain],
             proofs=self.proofs[chain],
             unreadable=self.unreadable[chain],
             misfiled=self.misfiled[chain],
@@ -151,6 +156,7 @@ def _interactions(heads: dict[int, tuple[str, Head]]) -> list[Stored]:
     gathered = _Gathered()
     if heads:
         _gather_events(gathered, [chain for chain, _ in heads.values()])
+        _gather_questions(gathered, "id", list(heads))
     return [gathered.stored(chain, head) for chain, head in heads.values()]
 
 
@@ -184,6 +190,7 @@ def _gather(run_ids: list[str]) -> _Gathered:
     _gather_outcomes(gathered, run_ids)
     _gather_closures(gathered, run_ids)
     _gather_pauses(gathered, run_ids)
+    _gather_questions(gathered, "run_id", run_ids)
     _gather_runs(gathered, run_ids)
     _gather_misfiled(gathered, run_ids)
     return gathered
@@ -299,6 +306,47 @@ def _gather_runs(gathered: _Gathered, run_ids: list[str]) -> None:
             gathered.runs[row[0]] = columns
 
 
+def _gather_questions(gathered: _Gathered, column: str, keys: Sequence[Any]) -> None:
+    """Questions by their runs, or those without a run by the keys of their rows."""
+    where = sql.among(column, keys)
+    rows = sql.fetch_all(
+        f"SELECT {interaction_rows.SELECT}, scope_1, scope_2, scope_3 FROM interaction WHERE {where}", keys
+    )
+    for values in rows:
+        row, filed = InteractionRow(*values[:-3]), tuple(values[-3:])
+        chain = row.run_id or row.chain
+        question = gathered.read("interaction", row.interaction_id, chain, lambda: _question(row))  # noqa: B023
+        if question is not None:
+            gathered.questions[chain][row.interaction_id] = question
+        if Scope(row.scope).prefixes != filed:
+            finding = Finding("interaction", row.interaction_id, chain, _FILED_ELSEWHERE)
+            gathered.misfiled[chain].append(finding)
+
+
+def _question(row: InteractionRow) -> QuestionRow:
+    answered = resolved = None
+    if row.answer is not None:
+        if content_digest(bytes(row.answer)) != row.answer_sha256:
+            raise ValueError("an answer carries another digest than its own")
+        by, at = read_actor(row.answered_by or ""), read_instant(row.answered_at)
+        answered = Settled(by, at, sha256_hex(bytes(row.answer)))
+    elif (row.answer_sha256, row.answered_by, row.answered_at) != (None, None, None):
+        raise ValueError("an answer is not there, and who gave it is")
+    if row.resolved_at is not None:
+        resolved = Settled(read_actor(row.resolved_by or ""), read_instant(row.resolved_at))
+    return QuestionRow(
+        interaction_id=row.interaction_id,
+        tool_use_id=row.tool_use_id,
+        content_sha256=row.content_sha256,
+        digest=row.digest,
+        kept_sha256=interaction_rows.kept_sha256(row),
+        created_by=read_actor(row.created_by),
+        answered=answered,
+        resolved=resolved,
+    )
+
+
+_FILED_ELSEWHERE = "is filed under another scope"
 _FILED = {
     "run": ("run", "id", "id"),
     "suspension": ("suspension", "id", "run_id"),
@@ -315,5 +363,4 @@ def _gather_misfiled(gathered: _Gathered, run_ids: list[str]) -> None:
         columns = f"{key}, {chain}, scope, scope_1, scope_2, scope_3"
         for row in sql.fetch_all(f"SELECT {columns} FROM {table} WHERE {sql.among(chain, run_ids)}", run_ids):
             if Scope(row[2]).prefixes != tuple(row[3:]):
-                finding = Finding(kind, row[0], row[1], "is filed under another scope")
-                gathered.misfiled[row[1]].append(finding)
+                gathered.misfiled[row[1]].append(Finding(kind, row[0], row[1], _FILED_ELSEWHERE))

@@ -8,7 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from suspensions.domain import ids
+from suspensions.domain.digests import sha256_hex
+from suspensions.domain.instants import format_instant
 from suspensions.domain.scopes import Scope
+from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import SYSTEM, Actor, Event, EventType, Interaction
 from suspensions.models.fields import from_database, read_instant
 from suspensions.store import sql
@@ -87,6 +90,15 @@ class InteractionRow:
     def chain(self) -> str:
         """The chain of an interaction without a run: neither part may hold a newline, so no two read alike."""
         return f"{self.scope}\n{self.interaction_id}"
+
+
+def kept_sha256(row: InteractionRow) -> str:
+    """A digest over what is kept once of a question, which its event binds; the content's own is of what was sent."""
+    contents = [
+        None if each is None else sha256_hex(bytes(each)) for each in (row.tool_input, row.assistant, row.messages)
+    ]
+    created_at = format_instant(read_instant(row.created_at))
+    return sha256_hex(dumps([row.origin_run_id, row.session_id, row.tool_name, created_at, *contents]))
 
 
 def to_interaction(row: InteractionRow, *, fresh: bool = False) -> Interaction:

@@ -29,6 +29,7 @@ from suspensions.store.interaction_rows import (
     SELECT,
     InteractionRow,
     change,
+    kept_sha256,
     link_own_event,
     resolution,
     to_interaction,
@@ -125,7 +126,8 @@ def _insert(new: NewInteraction, content_sha256: str, run: RunRow | None, actor:
         assistant=new.assistant,
         messages=new.messages,
     )
-    told = Told(EventType.INTERACTION_SAVED, {"interaction_id": new.interaction_id, "digest": row.digest})
+    data = {"interaction_id": new.interaction_id, "digest": row.digest, "kept_sha256": kept_sha256(row)}
+    told = Told(EventType.INTERACTION_SAVED, data)
     if run is None:
         event = link_own_event(row, told, actor, now)
         row.event_position, row.event_hash = event.position, event.hash
