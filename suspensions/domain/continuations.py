@@ -74,7 +74,7 @@ def _check_continuation(value: dict[str, Any], pointer: str, faults: _Faults) ->
             _check_message(message, f"{pointer}/messages/{index}", faults)
     _check_members(value, pointer, _CONTINUATION, faults)
     boundary = value.get("new_messages_from")
-    if isinstance(messages, list) and isinstance(boundary, int) and not 0 <= boundary <= len(messages):
+    if isinstance(messages, list) and _is_count(boundary) and boundary > len(messages):
         faults.add(f"{pointer}/new_messages_from", f"must lie between 0 and {len(messages)}, the number of messages")
 
 
@@ -137,8 +137,12 @@ def _is(kind: type | tuple[type, ...], words: str) -> Check:
 
 
 def _count(value: Any, pointer: str, faults: _Faults) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limits.MAX_SAFE_INTEGER:
+    if not _is_count(value):
         faults.add(pointer, "must be a whole number from 0")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.MAX_SAFE_INTEGER
 
 
 def _number(value: Any, pointer: str, faults: _Faults) -> None:
