@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from suspensions.domain import limits
 from suspensions.domain.errors import Fault, InvalidContinuation, MalformedJson, StoredRecordBroken
@@ -141,7 +141,7 @@ def _count(value: Any, pointer: str, faults: _Faults) -> None:
         faults.add(pointer, "must be a whole number from 0")
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.MAX_SAFE_INTEGER
 
 
