@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from uuid_utils import uuid7
 
-from suspensions.domain.errors import InvalidId
+from suspensions.domain.errors import InvalidId, StoredRecordBroken
 
 RUN, SUSPENSION, AGENT, SESSION = "arun", "sus", "agt", "ses"
 CHECKPOINT, EVENT, PROOF = "acp", "evt", "prf"
@@ -42,6 +42,8 @@ def new_id_after(prefix: str, latest: str | None) -> str:
     """A fresh id greater than `latest`: the larger of now and the latest plus one.
 
     Without this a client-chosen id a few minutes ahead would make the next pause the older one.
+
+    Raises: StoredRecordBroken where an imported `latest` leaves no room above it.
     """
     fresh = new_id(prefix)
     if latest is None or fresh > latest:
@@ -49,6 +51,8 @@ def new_id_after(prefix: str, latest: str | None) -> str:
     number = _decode(latest.rpartition("_")[2]) + 1
     # The version and variant bits lie inside; stepping over them keeps the successor a UUIDv7.
     while not _is_uuid7(number):
+        if number > _MAXIMUM:
+            raise StoredRecordBroken("No id is greater than the run's latest.")
         number += 1 << (76 if (number >> 76) & 15 != 7 else 62)
     return f"{prefix}_{_encode(number)}"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suspensions.domain import ids
-from suspensions.domain.errors import InvalidId
+from suspensions.domain.errors import InvalidId, StoredRecordBroken
 
 PREFIXES = [ids.RUN, ids.SUSPENSION, ids.AGENT, ids.SESSION, ids.CHECKPOINT, ids.EVENT, ids.PROOF]
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -176,3 +176,10 @@ def test_the_next_id_is_greater_and_of_version_7_also_where_a_part_is_full(
 @given(st.integers(min_value=0, max_value=(1 << 128) - 1), st.integers(min_value=0, max_value=(1 << 128) - 1))
 def test_ids_sort_as_texts_as_they_do_as_numbers(left: int, right: int) -> None:
     assert (text_of("sus", left) < text_of("sus", right)) == (left < right)
+
+
+def test_no_id_is_made_after_the_last_one_that_there_can_be() -> None:
+    """An import may hold it; looking for a greater one without end would hold the run's lock as long."""
+    for last in ("7" + "z" * 25, "7zzzzzzzzz" + "y" * 16):
+        with pytest.raises(StoredRecordBroken):
+            ids.new_id_after(ids.SUSPENSION, f"sus_{last}")
