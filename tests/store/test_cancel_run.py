@@ -13,17 +13,16 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Reason, Run
 from suspensions.operations import leases, runs
-from tests.store import support
+from tests.store import situations
+from tests.store.situations import Situation, name_of
 from tests.store.support import (
     MINUTE,
     TICK,
-    Situation,
     around,
     at,
     execute,
     instant_of,
     live_of,
-    name_of,
     one_row,
     refused,
     this_moment,
@@ -38,7 +37,7 @@ def cancel(scope: Scope, run_id: str, reason: str = "stop", holder: Holder | Non
 
 
 def test_a_running_run_is_cancelled_with_its_reason() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with at(this_moment()) as now:
         run = cancel(made.scope, made.run_id, "the customer called back")
 
@@ -54,7 +53,7 @@ def test_a_running_run_is_cancelled_with_its_reason() -> None:
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_a_paused_run_is_claimed_first_and_grows_by_two(reason: Reason) -> None:
-    made = support.paused(fresh_scope(), reason)
+    made = situations.paused(fresh_scope(), reason)
     with at(this_moment()) as now:
         run = cancel(made.scope, made.run_id)
 
@@ -67,18 +66,18 @@ def test_a_paused_run_is_claimed_first_and_grows_by_two(reason: Reason) -> None:
 
 
 def test_a_pause_past_its_deadline_can_be_cancelled_before_the_sweep_comes() -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     assert cancel(made.scope, made.run_id).revision == 4
 
 
 def test_cancelling_retires_the_pause_in_the_same_commit() -> None:
-    for situation in (support.paused, support.claimed, support.admitted, support.started):
+    for situation in (situations.paused, situations.claimed, situations.admitted, situations.started):
         made = situation(fresh_scope())
         cancel(made.scope, made.run_id)
         assert live_of(made.run_id) == []
 
 
-@pytest.mark.parametrize("situation", [support.admitted, support.overdue], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.admitted, situations.overdue], ids=name_of)
 def test_an_admitted_run_that_nobody_started_can_be_cancelled(situation: Situation) -> None:
     made = situation(fresh_scope())
     before = made.run
@@ -89,7 +88,7 @@ def test_an_admitted_run_that_nobody_started_can_be_cancelled(situation: Situati
 # -- the same again ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("situation", [support.running, support.paused, support.lapsed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.running, situations.paused, situations.lapsed], ids=name_of)
 def test_the_same_cancel_again_is_the_same_run(situation: Situation) -> None:
     made = situation(fresh_scope())
     ended = cancel(made.scope, made.run_id)
@@ -103,7 +102,7 @@ def test_the_same_cancel_again_is_the_same_run(situation: Situation) -> None:
 
 @pytest.mark.parametrize("reason", ["", "Stop", "stop "])
 def test_a_cancel_for_another_reason_is_refused(reason: str) -> None:
-    made = support.cancelled(fresh_scope())
+    made = situations.cancelled(fresh_scope())
     with refused(InvalidState, made.scope) as refusal:
         cancel(made.scope, made.run_id, reason)
     assert refusal.value.members() == {"state": "cancelled"}
@@ -120,7 +119,7 @@ def test_a_run_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_found(where: str) -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunNotFound, made.scope, other):
         cancel(other, made.run_id)
@@ -129,7 +128,14 @@ def test_a_run_of_another_scope_is_not_found(where: str) -> None:
 @pytest.mark.parametrize("holder", [None, Holder("somebody", 7)], ids=str)
 @pytest.mark.parametrize(
     "situation",
-    [support.created, support.completed, support.failed, support.incomplete, support.expired, support.closed],
+    [
+        situations.created,
+        situations.completed,
+        situations.failed,
+        situations.incomplete,
+        situations.expired,
+        situations.closed,
+    ],
     ids=name_of,
 )
 def test_an_ended_run_is_refused_whoever_asks(situation: Situation, holder: Holder | None) -> None:
@@ -141,19 +147,19 @@ def test_an_ended_run_is_refused_whoever_asks(situation: Situation, holder: Hold
 
 @pytest.mark.parametrize("holder", [None, Holder("somebody", 7)], ids=str)
 def test_a_paused_run_without_a_live_pause_is_a_lost_claim_before_any_lease(holder: Holder | None) -> None:
-    made = support.paused_without_a_live_pause(fresh_scope())
+    made = situations.paused_without_a_live_pause(fresh_scope())
     with refused(NotSuspended, made.scope):
         cancel(made.scope, made.run_id, holder=holder)
 
 
 def test_nobody_holds_a_paused_run() -> None:
     run = make_run(fresh_scope(), lease=take())
-    made = support.paused(run.scope, run=run)
+    made = situations.paused(run.scope, run=run)
     with refused(RunLeaseLost, made.scope):
         cancel(made.scope, made.run_id, holder=holder_of(run))
 
 
-@pytest.mark.parametrize("situation", [support.leased, support.started_under_a_lease], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.leased, situations.started_under_a_lease], ids=name_of)
 def test_a_run_under_a_live_lease_is_its_holders_alone_to_cancel(situation: Situation) -> None:
     made = situation(fresh_scope())
     for holder in (None, Holder("worker-1", 9), Holder("worker-2", 1), Holder("", 1)):
@@ -164,7 +170,7 @@ def test_a_run_under_a_live_lease_is_its_holders_alone_to_cancel(situation: Situ
 
 
 def test_an_admitted_run_under_a_live_lease_is_its_holders_to_cancel() -> None:
-    made = support.admitted_under_a_lease(fresh_scope())
+    made = situations.admitted_under_a_lease(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         cancel(made.scope, made.run_id)
     assert cancel(made.scope, made.run_id, holder=made.holder).state == RunState.CANCELLED
@@ -182,12 +188,12 @@ def test_a_lease_binds_until_it_lapses_and_at_its_end_it_has() -> None:
 
 
 def test_a_lapsed_holder_still_cancels_its_run() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     assert cancel(made.scope, made.run_id, holder=made.holder).state == RunState.CANCELLED
 
 
 def test_a_fenced_holder_cancels_nothing_also_once_its_successor_lapsed() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take("worker-1"))
     execute("UPDATE run SET lease_expires_at = %s WHERE id = %s", [this_moment() - MINUTE, made.run_id])
     with refused(RunLeaseLost, made.scope):
@@ -199,13 +205,13 @@ def test_a_fenced_holder_cancels_nothing_also_once_its_successor_lapsed() -> Non
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.BUS, Role.APPROVER, Role.ADMIN])
 def test_other_roles_cancel_nothing(role: Role) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     with refused(Forbidden, made.scope):
         runs.cancel_run(caller(made.scope, role), made.scope, made.run_id, "stop", holder=made.holder)
 
 
 def test_an_agent_cancels_only_what_it_holds() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     agent = caller(made.scope, Role.AGENT)
     with refused(Forbidden, made.scope):
         runs.cancel_run(agent, made.scope, made.run_id, "stop")
@@ -213,6 +219,6 @@ def test_an_agent_cancels_only_what_it_holds() -> None:
 
 
 def test_an_agent_that_names_a_lease_which_nobody_holds_cancels_nothing() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         runs.cancel_run(caller(made.scope, Role.AGENT), made.scope, made.run_id, "stop", holder=Holder("worker-1", 0))

@@ -14,8 +14,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Lease, LeaseTake, Run
 from suspensions.operations import leases, progress, runs
-from tests.store import support
-from tests.store.support import Situation, around, at, name_of, refused, run_at_epoch, this_moment
+from tests.store import situations
+from tests.store.situations import Situation, name_of, run_at_epoch
+from tests.store.support import around, at, refused, this_moment
 from tests.store.support2 import event_types, run_chain
 from tests.support.builders import caller, continuation, fresh_scope, holder_of, snapshot, take
 
@@ -27,7 +28,7 @@ def claim(scope: Scope, run_id: str, lease: LeaseTake | None = None, **more: Any
 
 
 def test_an_incomplete_run_runs_again_under_the_lease() -> None:
-    made = support.incomplete(fresh_scope())
+    made = situations.incomplete(fresh_scope())
     before = made.run
     with at(this_moment()) as now:
         run = claim(made.scope, made.run_id, take("worker-2", 30))
@@ -48,7 +49,7 @@ def test_the_epoch_grows_beyond_every_earlier_one() -> None:
 
 
 def test_the_first_snapshot_is_written_with_it() -> None:
-    made = support.incomplete(fresh_scope())
+    made = situations.incomplete(fresh_scope())
     run = claim(made.scope, made.run_id, first=snapshot(made.run_id, continuation=continuation(step_index=8)))
     stored = progress.get_progress(caller(made.scope), made.scope, made.run_id)
     assert (stored.owner, stored.epoch) == ("worker-1", 1)
@@ -56,7 +57,7 @@ def test_the_first_snapshot_is_written_with_it() -> None:
 
 
 def test_the_second_claim_is_refused() -> None:
-    made = support.incomplete(fresh_scope())
+    made = situations.incomplete(fresh_scope())
     claim(made.scope, made.run_id)
     with refused(InvalidState, made.scope) as refusal:
         claim(made.scope, made.run_id, take("worker-2"))
@@ -67,7 +68,7 @@ def test_the_second_claim_is_refused() -> None:
 
 
 @pytest.mark.parametrize("half", HALF_LEASES, ids=str)
-@pytest.mark.parametrize("situation", [support.incomplete, support.running, support.closed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.incomplete, situations.running, situations.closed], ids=name_of)
 def test_half_a_lease_is_said_first(situation: Situation, half: LeaseTake) -> None:
     made = situation(fresh_scope())
     with refused(RunLeaseLost, made.scope):
@@ -76,7 +77,7 @@ def test_half_a_lease_is_said_first(situation: Situation, half: LeaseTake) -> No
         claim(made.scope, ids.new_id(ids.RUN), half)
 
 
-@pytest.mark.parametrize("situation", [support.incomplete, support.running], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.incomplete, situations.running], ids=name_of)
 def test_a_first_snapshot_of_another_owner_or_run_is_said_first(situation: Situation) -> None:
     made = situation(fresh_scope())
     for first in (snapshot(made.run_id, "worker-9"), snapshot(ids.new_id(ids.RUN))):
@@ -86,7 +87,7 @@ def test_a_first_snapshot_of_another_owner_or_run_is_said_first(situation: Situa
 
 @pytest.mark.parametrize("seconds", [0, 3601])
 def test_a_lease_out_of_range_is_refused(seconds: int) -> None:
-    made = support.incomplete(fresh_scope())
+    made = situations.incomplete(fresh_scope())
     with refused(InvalidRequest, made.scope):
         claim(made.scope, made.run_id, take(seconds=seconds))
 
@@ -99,21 +100,21 @@ def test_a_run_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_found(where: str) -> None:
-    made = support.incomplete(fresh_scope(2))
+    made = situations.incomplete(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunNotFound, made.scope, other):
         claim(other, made.run_id)
 
 
 def test_a_broader_scope_takes_it_up_and_leaves_the_runs_scope() -> None:
-    made = support.incomplete(fresh_scope(2))
+    made = situations.incomplete(fresh_scope(2))
     run = claim(around(made.scope)["above"], made.run_id)
     assert (run.scope, made.run.state) == (made.scope, RunState.RUNNING)
 
 
 @pytest.mark.parametrize(
     "situation",
-    [situation for situation in support.SITUATIONS if situation is not support.incomplete],
+    [situation for situation in situations.SITUATIONS if situation is not situations.incomplete],
     ids=name_of,
 )
 def test_any_other_run_is_refused_the_ones_closed_with_proof_too(situation: Situation) -> None:
@@ -125,6 +126,6 @@ def test_any_other_run_is_refused_the_ones_closed_with_proof_too(situation: Situ
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_takes_runs_up_again(role: Role) -> None:
-    made = support.incomplete(fresh_scope())
+    made = situations.incomplete(fresh_scope())
     with refused(Forbidden, made.scope):
         leases.claim_continuation(caller(made.scope, role), made.scope, made.run_id, take())

@@ -12,15 +12,16 @@ from suspensions.domain.policy import Role
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Reason
 from suspensions.operations import suspensions
-from tests.store import support
-from tests.store.support import HOUR, MINUTE, TICK, Situation, around, at, claim, name_of, refused, this_moment
+from tests.store import situations
+from tests.store.situations import Situation, name_of
+from tests.store.support import HOUR, MINUTE, TICK, around, at, claim, refused, this_moment
 from tests.support.builders import caller, fresh_scope, take
 
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_a_pause_past_its_deadline_is_claimed_whatever_its_reason(reason: Reason) -> None:
     deadline = this_moment() - HOUR
-    made = support.paused(fresh_scope(), reason, expires_at=deadline)
+    made = situations.paused(fresh_scope(), reason, expires_at=deadline)
     with at(this_moment()) as now:
         found = claim(made.scope, made.run_id, expired_by=now - MINUTE)
 
@@ -33,7 +34,7 @@ def test_a_pause_past_its_deadline_is_claimed_whatever_its_reason(reason: Reason
 
 def test_it_is_the_given_instant_and_not_the_present_that_the_deadline_is_held_against() -> None:
     deadline = this_moment() - HOUR
-    made = support.paused(fresh_scope(), expires_at=deadline)
+    made = situations.paused(fresh_scope(), expires_at=deadline)
 
     with refused(NotSuspended, made.scope):
         claim(made.scope, made.run_id, expired_by=deadline - TICK)
@@ -41,13 +42,15 @@ def test_it_is_the_given_instant_and_not_the_present_that_the_deadline_is_held_a
 
 
 def test_an_instant_in_the_future_is_refused() -> None:
-    made = support.paused(fresh_scope(), expires_at=this_moment() + MINUTE)
+    made = situations.paused(fresh_scope(), expires_at=this_moment() + MINUTE)
     with at(this_moment()) as now, refused(InvalidRequest, made.scope):
         claim(made.scope, made.run_id, expired_by=now + HOUR)
 
 
 @pytest.mark.parametrize(
-    "situation", [support.paused, support.running, support.completed, support.paused_past_its_deadline], ids=name_of
+    "situation",
+    [situations.paused, situations.running, situations.completed, situations.paused_past_its_deadline],
+    ids=name_of,
 )
 def test_an_instant_in_the_future_is_refused_whatever_the_run(situation: Situation) -> None:
     made = situation(fresh_scope())
@@ -60,7 +63,7 @@ def test_an_instant_in_the_future_is_refused_whatever_the_run(situation: Situati
 
 def test_the_present_instant_may_be_given() -> None:
     with at(this_moment()) as now:
-        made = support.paused(fresh_scope(), expires_at=now)
+        made = situations.paused(fresh_scope(), expires_at=now)
         assert claim(made.scope, made.run_id, expired_by=now).claimed_at == now
 
 
@@ -69,7 +72,7 @@ def test_the_present_instant_may_be_given() -> None:
 
 @pytest.mark.parametrize(
     "situation",
-    [situation for situation in support.SITUATIONS if situation is not support.paused_past_its_deadline],
+    [situation for situation in situations.SITUATIONS if situation is not situations.paused_past_its_deadline],
     ids=name_of,
 )
 def test_every_miss_is_not_suspended(situation: Situation) -> None:
@@ -85,7 +88,7 @@ def test_a_run_that_is_not_there_is_a_miss_like_any() -> None:
 
 
 def test_the_second_sweep_is_a_miss() -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     claim(made.scope, made.run_id, expired_by=this_moment())
     with refused(NotSuspended, made.scope):
         claim(made.scope, made.run_id, expired_by=this_moment())
@@ -93,19 +96,19 @@ def test_the_second_sweep_is_a_miss() -> None:
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_another_scopes_run_is_a_miss(where: str) -> None:
-    made = support.paused_past_its_deadline(fresh_scope(2))
+    made = situations.paused_past_its_deadline(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(NotSuspended, made.scope, other):
         claim(other, made.run_id, expired_by=this_moment())
 
 
 def test_a_broader_scope_claims_it() -> None:
-    made = support.paused_past_its_deadline(fresh_scope(2))
+    made = situations.paused_past_its_deadline(fresh_scope(2))
     assert claim(around(made.scope)["above"], made.run_id, expired_by=this_moment()).scope == made.scope
 
 
 def test_a_pin_is_asked_before_the_deadline() -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     with refused(RunConflict, made.scope):
         claim(made.scope, made.run_id, expired_by=this_moment(), version=replace(made.version, run_revision=1))
     assert claim(made.scope, made.run_id, expired_by=this_moment(), version=made.version, lease=take()).fresh
@@ -116,7 +119,7 @@ def test_a_pin_is_asked_before_the_deadline() -> None:
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_an_operator_claims_expired_pauses_of_every_reason(reason: Reason) -> None:
-    made = support.paused(fresh_scope(), reason, expires_at=this_moment() - MINUTE)
+    made = situations.paused(fresh_scope(), reason, expires_at=this_moment() - MINUTE)
     operator = caller(made.scope, Role.OPERATOR)
     found = suspensions.claim_suspension(operator, made.scope, made.run_id, expired_by=this_moment())
     assert found.claimed_run == made.run
@@ -124,6 +127,6 @@ def test_an_operator_claims_expired_pauses_of_every_reason(reason: Reason) -> No
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.OPERATOR])
 def test_only_an_operator_claims_expired_pauses(role: Role) -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     with refused(Forbidden, made.scope):
         suspensions.claim_suspension(caller(made.scope, role), made.scope, made.run_id, expired_by=this_moment())

@@ -22,18 +22,17 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Reason
 from suspensions.operations import suspensions
-from tests.store import support
+from tests.store import situations
+from tests.store.situations import Situation, name_of
 from tests.store.support import (
     HOUR,
     MINUTE,
     TICK,
-    Situation,
     around,
     at,
     claim,
     instant_of,
     live_of,
-    name_of,
     one_row,
     refused,
     this_moment,
@@ -46,7 +45,7 @@ EXTERNAL = Reason.EXTERNAL_TOOL
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_a_claim_gives_the_pause_and_the_run_that_runs_again(reason: Reason) -> None:
-    made = support.paused(fresh_scope(), reason, continuation=continuation(step_index=2))
+    made = situations.paused(fresh_scope(), reason, continuation=continuation(step_index=2))
     assert made.pause is not None
     with at(this_moment()) as now:
         found = claim(made.scope, made.run_id)
@@ -64,13 +63,13 @@ def test_a_claim_gives_the_pause_and_the_run_that_runs_again(reason: Reason) -> 
 
 
 def test_a_claim_leaves_the_pause_live() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     assert made.pause is not None
     assert live_of(made.run_id) == [made.pause.id]
 
 
 def test_a_claim_is_told_of_by_one_event() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     event = run_chain(made.run_id)[-1]
     assert event_types(made.run_id) == ["run.created", "run.paused", "run.claimed"]
     assert made.pause is not None
@@ -78,7 +77,7 @@ def test_a_claim_is_told_of_by_one_event() -> None:
 
 
 def test_the_second_claim_is_refused_and_the_row_stays() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     first = claim(made.scope, made.run_id)
 
     with refused(NotSuspended, made.scope) as refusal:
@@ -93,7 +92,7 @@ def test_the_second_claim_is_refused_and_the_row_stays() -> None:
 
 
 def test_an_expired_pause_is_refused_and_leaves_the_run_paused() -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     assert made.pause is not None
     with refused(SuspensionExpired, made.scope) as refusal:
         claim(made.scope, made.run_id)
@@ -104,7 +103,7 @@ def test_an_expired_pause_is_refused_and_leaves_the_run_paused() -> None:
 
 def test_a_deadline_has_passed_at_its_very_instant() -> None:
     deadline = this_moment() + HOUR
-    made, other = (support.paused(fresh_scope(), expires_at=deadline) for _ in range(2))
+    made, other = (situations.paused(fresh_scope(), expires_at=deadline) for _ in range(2))
 
     with at(deadline), refused(SuspensionExpired, made.scope):
         claim(made.scope, made.run_id)
@@ -114,7 +113,7 @@ def test_a_deadline_has_passed_at_its_very_instant() -> None:
 
 def test_the_deadline_exactly_at_the_instant_that_both_sides_ask_about_goes_to_the_sweep() -> None:
     deadline = this_moment()
-    made = support.paused(fresh_scope(), expires_at=deadline)
+    made = situations.paused(fresh_scope(), expires_at=deadline)
     with at(deadline):
         with refused(SuspensionExpired, made.scope):
             claim(made.scope, made.run_id)
@@ -123,7 +122,7 @@ def test_the_deadline_exactly_at_the_instant_that_both_sides_ask_about_goes_to_t
 
 def test_a_tick_before_the_deadline_it_goes_to_the_claim_and_not_to_the_sweep() -> None:
     deadline = this_moment()
-    made = support.paused(fresh_scope(), expires_at=deadline)
+    made = situations.paused(fresh_scope(), expires_at=deadline)
     with at(deadline - TICK):
         with refused(NotSuspended, made.scope):
             claim(made.scope, made.run_id, expired_by=deadline - TICK)
@@ -131,7 +130,7 @@ def test_a_tick_before_the_deadline_it_goes_to_the_claim_and_not_to_the_sweep() 
 
 
 def test_a_pause_without_a_deadline_never_expires() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with at(this_moment() + 24 * 365 * 50 * HOUR):
         assert claim(made.scope, made.run_id).expires_at is None
 
@@ -139,7 +138,7 @@ def test_a_pause_without_a_deadline_never_expires() -> None:
 # -- refusals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("situation", [support.running, support.completed, support.created], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.running, situations.completed, situations.created], ids=name_of)
 def test_a_run_without_a_pause_is_not_suspended_and_not_expired(situation: Situation) -> None:
     made = situation(fresh_scope())
     with refused(NotSuspended, made.scope) as refusal:
@@ -148,14 +147,14 @@ def test_a_run_without_a_pause_is_not_suspended_and_not_expired(situation: Situa
 
 
 def test_a_paused_run_without_a_live_pause_is_not_suspended() -> None:
-    made = support.paused_without_a_live_pause(fresh_scope())
+    made = situations.paused_without_a_live_pause(fresh_scope())
     with refused(NotSuspended, made.scope):
         claim(made.scope, made.run_id)
 
 
 def test_a_claimed_pause_past_its_deadline_is_not_suspended_and_not_expired() -> None:
     deadline = this_moment() + MINUTE
-    made = support.paused(fresh_scope(), expires_at=deadline)
+    made = situations.paused(fresh_scope(), expires_at=deadline)
     claim(made.scope, made.run_id)
     with at(deadline + HOUR), refused(NotSuspended, made.scope):
         claim(made.scope, made.run_id)
@@ -173,7 +172,7 @@ def test_a_run_that_is_not_there_is_not_suspended() -> None:
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_the_other_scopes_run_id_gives_nothing_and_changes_nothing(where: str) -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(NotSuspended, made.scope, other) as refusal:
         claim(other, made.run_id)
@@ -181,7 +180,7 @@ def test_the_other_scopes_run_id_gives_nothing_and_changes_nothing(where: str) -
 
 
 def test_a_claim_from_a_broader_scope_leaves_the_runs_scope_as_it_was() -> None:
-    made = support.paused(fresh_scope(3))
+    made = situations.paused(fresh_scope(3))
     top = Scope.parse(made.scope.prefixes[0])
 
     found = claim(top, made.run_id)
@@ -199,7 +198,7 @@ def test_a_claim_from_a_broader_scope_leaves_the_runs_scope_as_it_was() -> None:
 
 
 def test_an_agent_claims_an_external_tool_pause() -> None:
-    made = support.paused(fresh_scope(), EXTERNAL)
+    made = situations.paused(fresh_scope(), EXTERNAL)
     found = suspensions.claim_suspension(caller(made.scope, Role.AGENT), made.scope, made.run_id)
     assert found.claimed_run == made.run
 
@@ -208,7 +207,7 @@ def test_an_agent_claims_an_external_tool_pause() -> None:
     ("reason", "error"), [(Reason.APPROVAL, RequiresApproval), (Reason.AGENT_REPLY, NotAgentReplyResumable)]
 )
 def test_an_agent_claims_no_pause_that_waits_for_somebody_else(reason: Reason, error: type[CortexError]) -> None:
-    made = support.paused(fresh_scope(), reason)
+    made = situations.paused(fresh_scope(), reason)
     for roles in ((Role.AGENT,), tuple(Role)):
         with refused(error, made.scope):
             suspensions.claim_suspension(caller(made.scope, *roles), made.scope, made.run_id)
@@ -216,10 +215,10 @@ def test_an_agent_claims_no_pause_that_waits_for_somebody_else(reason: Reason, e
 
 @pytest.mark.parametrize("reason", [Reason.APPROVAL, Reason.AGENT_REPLY])
 def test_who_may_answer_is_said_after_the_claims_own_refusals(reason: Reason) -> None:
-    late = support.paused(fresh_scope(), reason, expires_at=this_moment() - MINUTE)
+    late = situations.paused(fresh_scope(), reason, expires_at=this_moment() - MINUTE)
     with refused(SuspensionExpired, late.scope):
         suspensions.claim_suspension(caller(late.scope), late.scope, late.run_id)
-    gone = support.paused(fresh_scope(), reason)
+    gone = situations.paused(fresh_scope(), reason)
     claim(gone.scope, gone.run_id)
     with refused(NotSuspended, gone.scope):
         suspensions.claim_suspension(caller(gone.scope), gone.scope, gone.run_id)
@@ -227,12 +226,12 @@ def test_who_may_answer_is_said_after_the_claims_own_refusals(reason: Reason) ->
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_makes_a_plain_claim(role: Role) -> None:
-    made = support.paused(fresh_scope(), EXTERNAL)
+    made = situations.paused(fresh_scope(), EXTERNAL)
     with refused(Forbidden, made.scope):
         suspensions.claim_suspension(caller(made.scope, role), made.scope, made.run_id)
 
 
 def test_nobody_claims_in_a_scope_that_is_not_granted() -> None:
-    made = support.paused(fresh_scope(), EXTERNAL)
+    made = situations.paused(fresh_scope(), EXTERNAL)
     with refused(NotFound, made.scope):
         suspensions.claim_suspension(caller(fresh_scope()), made.scope, made.run_id)

@@ -19,18 +19,9 @@ from suspensions.domain.errors import (
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Ending, Lease, LeaseTake, Reason
 from suspensions.operations import leases, progress, suspensions
-from tests.store import support
-from tests.store.support import (
-    Situation,
-    around,
-    at,
-    claim,
-    execute,
-    name_of,
-    refused,
-    run_at_epoch,
-    this_moment,
-)
+from tests.store import situations, support
+from tests.store.situations import Situation, name_of, run_at_epoch
+from tests.store.support import around, at, claim, execute, refused, this_moment
 from tests.store.support2 import run_chain
 from tests.support.builders import call, caller, continuation, fresh_scope, make_pause, snapshot, take
 
@@ -38,7 +29,7 @@ HALF_LEASES = [LeaseTake("worker-1"), LeaseTake("", seconds=60), LeaseTake("")]
 
 
 def test_the_lease_is_taken_with_the_claim_and_grows_the_epoch() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with at(this_moment()) as now:
         found = claim(made.scope, made.run_id, version=made.version, lease=take("worker-1", 30))
 
@@ -67,7 +58,7 @@ def test_a_claim_without_a_lease_leaves_the_epoch() -> None:
 
 
 def test_the_first_snapshot_is_written_with_the_claim() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     first = snapshot(
         made.run_id,
         continuation=continuation(step_index=5, tokens_used=70),
@@ -87,7 +78,7 @@ def test_the_first_snapshot_is_written_with_the_claim() -> None:
 
 
 def test_whoever_takes_over_gets_the_first_snapshot() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with at(this_moment() - support.HOUR):
         claim(made.scope, made.run_id, lease=take(), first=snapshot(made.run_id))
 
@@ -99,7 +90,7 @@ def test_whoever_takes_over_gets_the_first_snapshot() -> None:
 
 
 def test_a_caller_claims_with_lease_and_snapshot() -> None:
-    made = support.paused(fresh_scope(), Reason.EXTERNAL_TOOL)
+    made = situations.paused(fresh_scope(), Reason.EXTERNAL_TOOL)
     found = suspensions.claim_suspension(
         caller(made.scope), made.scope, made.run_id, version=made.version, lease=take(), first=snapshot(made.run_id)
     )
@@ -110,7 +101,7 @@ def test_a_caller_claims_with_lease_and_snapshot() -> None:
 
 
 @pytest.mark.parametrize("half", HALF_LEASES, ids=str)
-@pytest.mark.parametrize("situation", support.SITUATIONS, ids=name_of)
+@pytest.mark.parametrize("situation", situations.SITUATIONS, ids=name_of)
 def test_half_a_lease_is_said_first(situation: Situation, half: LeaseTake) -> None:
     made = situation(fresh_scope())
     with refused(RunLeaseLost, made.scope):
@@ -125,7 +116,9 @@ def test_half_a_lease_is_said_first_also_where_there_is_no_run(half: LeaseTake) 
 
 
 @pytest.mark.parametrize("whose", ["another owner's", "another run's", "nobody's"])
-@pytest.mark.parametrize("situation", [support.paused, support.running, support.paused_past_its_deadline], ids=name_of)
+@pytest.mark.parametrize(
+    "situation", [situations.paused, situations.running, situations.paused_past_its_deadline], ids=name_of
+)
 def test_a_first_snapshot_that_is_not_the_claimers_is_said_first(situation: Situation, whose: str) -> None:
     made = situation(fresh_scope())
     first = {
@@ -139,21 +132,22 @@ def test_a_first_snapshot_that_is_not_the_claimers_is_said_first(situation: Situ
 
 
 def test_a_name_that_differs_in_case_is_another_owner() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         claim(made.scope, made.run_id, lease=take("worker-1"), first=snapshot(made.run_id, "Worker-1"))
 
 
 @pytest.mark.parametrize("seconds", [0, -5, 3601])
 def test_a_lease_out_of_range_is_refused(seconds: int) -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with refused(InvalidRequest, made.scope):
         claim(made.scope, made.run_id, lease=take(seconds=seconds))
 
 
 def test_with_a_whole_lease_the_claims_own_refusals_follow() -> None:
     running, late, moved = (
-        situation(fresh_scope()) for situation in (support.running, support.paused_past_its_deadline, support.paused)
+        situation(fresh_scope())
+        for situation in (situations.running, situations.paused_past_its_deadline, situations.paused)
     )
     with refused(NotSuspended, running.scope):
         claim(running.scope, running.run_id, version=running.version, lease=take())
@@ -164,7 +158,7 @@ def test_with_a_whole_lease_the_claims_own_refusals_follow() -> None:
 
 
 def test_the_loser_of_a_claim_takes_no_lease_and_replaces_no_snapshot() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     claim(made.scope, made.run_id, lease=take(), first=snapshot(made.run_id))
     with refused(NotSuspended, made.scope):
         claim(made.scope, made.run_id, lease=take("worker-2"), first=snapshot(made.run_id, "worker-2"))
@@ -172,14 +166,14 @@ def test_the_loser_of_a_claim_takes_no_lease_and_replaces_no_snapshot() -> None:
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_another_scope_takes_nothing(where: str) -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(NotSuspended, made.scope, other):
         claim(other, made.run_id, lease=take(), first=snapshot(made.run_id))
 
 
 def test_an_expired_pause_is_claimed_under_a_lease_with_the_ending_that_it_was_claimed_for() -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     first = snapshot(made.run_id, ending=Ending("expire", "nobody answered"))
     found = claim(made.scope, made.run_id, version=made.version, expired_by=this_moment(), lease=take(), first=first)
     assert found.claimed_run is not None
@@ -188,7 +182,7 @@ def test_an_expired_pause_is_claimed_under_a_lease_with_the_ending_that_it_was_c
 
 
 def test_a_broken_stored_continuation_is_an_error_and_never_a_half_restored_run() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     assert made.pause is not None
     execute("DELETE FROM suspension_continuation WHERE suspension_id = %s", [made.pause.id])
     with refused(StoredRecordBroken, made.scope):

@@ -12,20 +12,14 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import ClaimVersion
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import leases
-from tests.store import support
-from tests.store.support import (
-    Made,
-    Situation,
-    around,
-    claim,
-    name_of,
-    refused,
-)
+from tests.store import situations
+from tests.store.situations import Made, Situation, name_of
+from tests.store.support import around, claim, refused
 from tests.support.builders import fresh_scope, holder_of, make_pause, make_run, take, version_of
 
 
 def test_the_pinned_pause_is_claimed_and_the_revision_grows_by_one() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     found = claim(made.scope, made.run_id, version=made.version)
     assert found.claimed_run is not None
     assert found.claimed_run.revision == made.version.run_revision + 1
@@ -33,20 +27,20 @@ def test_the_pinned_pause_is_claimed_and_the_revision_grows_by_one() -> None:
 
 @pytest.mark.parametrize("by", [-1, 1, 10**15])
 def test_another_revision_is_a_conflict_that_says_where_the_run_stands(by: int) -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with refused(RunConflict, made.scope) as refusal:
         claim(made.scope, made.run_id, version=replace(made.version, run_revision=made.version.run_revision + by))
     assert refusal.value.members() == {"run": {"state": "paused", "revision": 2}}
 
 
 def test_another_pause_is_a_conflict() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with refused(RunConflict, made.scope):
         claim(made.scope, made.run_id, version=replace(made.version, suspension_id=ids.new_id(ids.SUSPENSION)))
 
 
 def test_a_later_pause_of_the_same_run_never_satisfies_the_claim() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     pinned = made.version
     claim(made.scope, made.run_id)
     later = make_pause(made.scope, run=made.run)
@@ -75,17 +69,17 @@ def test_lease_operations_do_not_move_the_revision_that_is_pinned() -> None:
 @pytest.mark.parametrize(
     "situation",
     [
-        support.created,
-        support.running,
-        support.leased,
-        support.paused_without_a_live_pause,
-        support.claimed,
-        support.admitted,
-        support.started,
-        support.completed,
-        support.cancelled,
-        support.incomplete,
-        support.closed,
+        situations.created,
+        situations.running,
+        situations.leased,
+        situations.paused_without_a_live_pause,
+        situations.claimed,
+        situations.admitted,
+        situations.started,
+        situations.completed,
+        situations.cancelled,
+        situations.incomplete,
+        situations.closed,
     ],
     ids=name_of,
 )
@@ -99,7 +93,7 @@ def test_a_run_that_is_not_paused_is_not_suspended_whatever_the_claim_pins(situa
 
 @pytest.mark.parametrize("wrong", ["suspension", "revision"])
 def test_a_conflict_is_said_before_the_deadline(wrong: str) -> None:
-    made = support.paused_past_its_deadline(fresh_scope())
+    made = situations.paused_past_its_deadline(fresh_scope())
     other = (
         replace(made.version, suspension_id=ids.new_id(ids.SUSPENSION))
         if wrong == "suspension"
@@ -113,7 +107,7 @@ def test_a_conflict_is_said_before_the_deadline(wrong: str) -> None:
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_suspended_also_where_the_pin_is_wrong(where: str) -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     other = around(made.scope)[where]
     for version in (made.version, replace(made.version, run_revision=9)):
         with refused(NotSuspended, made.scope, other) as refusal:
@@ -122,7 +116,7 @@ def test_a_run_of_another_scope_is_not_suspended_also_where_the_pin_is_wrong(whe
 
 
 def test_a_broader_scope_claims_the_pinned_pause() -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     found = claim(around(made.scope)["above"], made.run_id, version=made.version)
     assert (found.scope, made.run.state) == (made.scope, RunState.RUNNING)
 

@@ -14,8 +14,9 @@ from suspensions.domain import ids
 from suspensions.domain.values import Reason
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import progress
-from tests.store import support
-from tests.store.support import Made, execute, insert, rows, this_moment, unchanged
+from tests.store import situations, support
+from tests.store.situations import Made
+from tests.store.support import execute, insert, rows, this_moment, unchanged
 from tests.support.builders import fresh_scope, make_pause, snapshot
 
 
@@ -42,8 +43,8 @@ def refuse_row(made: Made, table: str, row: dict[str, Any]) -> None:
 # -- one of each -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("situation", [support.paused, support.claimed, support.admitted, support.started])
-def test_a_run_has_at_most_one_live_pause(situation: support.Situation) -> None:
+@pytest.mark.parametrize("situation", [situations.paused, situations.claimed, situations.admitted, situations.started])
+def test_a_run_has_at_most_one_live_pause(situation: situations.Situation) -> None:
     made = situation(fresh_scope())
     second = row_of("suspension", made) | {"id": ids.new_id(ids.SUSPENSION), "claimed_at": None}
 
@@ -54,27 +55,27 @@ def test_a_run_has_at_most_one_live_pause(situation: support.Situation) -> None:
 
 
 def test_a_pauses_id_is_there_once_in_every_scope() -> None:
-    made, other = support.claimed(fresh_scope()), support.running(fresh_scope())
+    made, other = situations.claimed(fresh_scope()), situations.running(fresh_scope())
     foreign = {"run_id": other.run_id, "scope": other.scope.text, "scope_1": other.scope.text}
     refuse_row(made, "suspension", row_of("suspension", made) | foreign)
 
 
 def test_a_runs_id_is_there_once_in_every_scope() -> None:
-    made, other = support.running(fresh_scope()), fresh_scope()
+    made, other = situations.running(fresh_scope()), fresh_scope()
     refuse_row(made, "run", row_of("run", made) | {"scope": other.text, "scope_1": other.text})
 
 
 @pytest.mark.parametrize(
     ("table", "situation"),
     [
-        ("resume_admission", support.admitted),
-        ("resume_start_or_expiry", support.started),
-        ("resume_start_or_expiry", support.expired),
-        ("resume_closure", support.closed),
+        ("resume_admission", situations.admitted),
+        ("resume_start_or_expiry", situations.started),
+        ("resume_start_or_expiry", situations.expired),
+        ("resume_closure", situations.closed),
     ],
 )
 def test_a_pause_has_one_admission_one_start_or_expiry_and_one_closure(
-    table: str, situation: support.Situation
+    table: str, situation: situations.Situation
 ) -> None:
     made = situation(fresh_scope())
     other = {"proof_ref": ids.new_id(ids.PROOF)} if table == "resume_closure" else {}
@@ -82,29 +83,29 @@ def test_a_pause_has_one_admission_one_start_or_expiry_and_one_closure(
 
 
 def test_an_expiry_excludes_a_start() -> None:
-    made = support.expired(fresh_scope())
+    made = situations.expired(fresh_scope())
     start = row_of("resume_start_or_expiry", made) | {"kind": "start", "expired_revision": None}
     refuse_row(made, "resume_start_or_expiry", start)
 
 
 def test_a_start_excludes_an_expiry() -> None:
-    made = support.started(fresh_scope())
+    made = situations.started(fresh_scope())
     expiry = row_of("resume_start_or_expiry", made) | {"kind": "expiry", "expired_revision": 4}
     refuse_row(made, "resume_start_or_expiry", expiry)
 
 
 def test_a_proof_closes_one_resume() -> None:
-    made = support.closed(fresh_scope())
+    made = situations.closed(fresh_scope())
     refuse_row(made, "resume_closure", row_of("resume_closure", made) | {"suspension_id": ids.new_id(ids.SUSPENSION)})
 
 
 def test_a_chain_has_one_event_at_each_position() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     refuse_row(made, "event", row_of("event", made) | {"id": ids.new_id(ids.EVENT)})
 
 
 def test_a_run_has_one_snapshot() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     assert made.holder is not None
     in_transaction(progress.save_progress, made.scope, snapshot(made.run_id), made.holder)
     refuse_row(made, "progress", row_of("progress", made))
@@ -115,13 +116,13 @@ def test_a_run_has_one_snapshot() -> None:
 
 @pytest.mark.parametrize("state", ["", "Running", "suspended", "expired"])
 def test_a_state_is_one_of_the_seven(state: str) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     refuse(made, "UPDATE run SET state = %s WHERE id = %s", state, made.run_id)
 
 
 @pytest.mark.parametrize("revision", [0, -1])
 def test_a_revision_is_positive(revision: int) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     refuse(made, "UPDATE run SET revision = %s WHERE id = %s", revision, made.run_id)
 
 
@@ -135,21 +136,21 @@ def test_a_revision_is_positive(revision: int) -> None:
     ],
 )
 def test_a_lease_has_owner_and_end_or_neither(half: str) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     refuse(made, f"UPDATE run SET {half} WHERE id = %s", made.run_id)
 
 
 @pytest.mark.parametrize(
     "situation",
     [
-        support.paused,
-        support.completed,
-        support.failed,
-        support.cancelled,
-        support.incomplete,
+        situations.paused,
+        situations.completed,
+        situations.failed,
+        situations.cancelled,
+        situations.incomplete,
     ],
 )
-def test_nobody_holds_a_paused_or_ended_run(situation: support.Situation) -> None:
+def test_nobody_holds_a_paused_or_ended_run(situation: situations.Situation) -> None:
     made = situation(fresh_scope())
     refuse(made, "UPDATE run SET lease_owner = 'x', lease_expires_at = %s WHERE id = %s", this_moment(), made.run_id)
 
@@ -166,7 +167,7 @@ def test_nobody_holds_a_paused_or_ended_run(situation: support.Situation) -> Non
     ],
 )
 def test_an_open_resume_is_whole_on_its_run(broken: str) -> None:
-    made = support.admitted(fresh_scope())
+    made = situations.admitted(fresh_scope())
     refuse(made, f"UPDATE run SET {broken} WHERE id = %s", made.run_id)
 
 
@@ -175,7 +176,7 @@ def test_an_open_resume_is_whole_on_its_run(broken: str) -> None:
 
 @pytest.mark.parametrize("reason", ["", "Approval", "human"])
 def test_a_reason_is_one_of_the_three(reason: str) -> None:
-    made = support.admitted(fresh_scope())
+    made = situations.admitted(fresh_scope())
     refuse(made, "UPDATE suspension SET reason = %s WHERE run_id = %s", reason, made.run_id)
     refuse_row(
         made,
@@ -193,22 +194,22 @@ def _another(made: Made, table: str, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("table", "situation", "changes"),
     [
-        ("resume_admission", support.admitted, {"input_bytes": 0}),
-        ("resume_admission", support.admitted, {"input_bytes": (8 << 20) + 1}),
-        ("resume_admission", support.admitted, {"claimed_revision": 2}),
-        ("resume_admission", support.admitted, {"claimed_revision": 4}),
-        ("resume_start_or_expiry", support.started, {"kind": "closure"}),
-        ("resume_start_or_expiry", support.started, {"expired_revision": 4}),
-        ("resume_start_or_expiry", support.expired, {"expired_revision": None}),
-        ("resume_start_or_expiry", support.expired, {"lease_owner": "x"}),
-        ("resume_start_or_expiry", support.expired, {"request_id": "x"}),
-        ("resume_closure", support.closed, {"run_revision": 3}),
-        ("resume_closure", support.closed, {"run_revision": 5}),
+        ("resume_admission", situations.admitted, {"input_bytes": 0}),
+        ("resume_admission", situations.admitted, {"input_bytes": (8 << 20) + 1}),
+        ("resume_admission", situations.admitted, {"claimed_revision": 2}),
+        ("resume_admission", situations.admitted, {"claimed_revision": 4}),
+        ("resume_start_or_expiry", situations.started, {"kind": "closure"}),
+        ("resume_start_or_expiry", situations.started, {"expired_revision": 4}),
+        ("resume_start_or_expiry", situations.expired, {"expired_revision": None}),
+        ("resume_start_or_expiry", situations.expired, {"lease_owner": "x"}),
+        ("resume_start_or_expiry", situations.expired, {"request_id": "x"}),
+        ("resume_closure", situations.closed, {"run_revision": 3}),
+        ("resume_closure", situations.closed, {"run_revision": 5}),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else None,
 )
 def test_a_receipt_that_contradicts_itself_is_refused(
-    table: str, situation: support.Situation, changes: dict[str, Any]
+    table: str, situation: situations.Situation, changes: dict[str, Any]
 ) -> None:
     made = situation(fresh_scope())
     refuse_row(made, table, _another(made, table, **changes))
@@ -220,13 +221,13 @@ def test_a_receipt_that_contradicts_itself_is_refused(
 
 @pytest.mark.parametrize("kind", ["", "run.renewed", "RUN.CREATED"])
 def test_an_event_is_of_a_known_kind(kind: str) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     refuse_row(made, "event", row_of("event", made) | {"id": ids.new_id(ids.EVENT), "position": 2, "type": kind})
 
 
 @pytest.mark.parametrize("kind", ["", "finish", "Cancel"])
 def test_an_ending_is_a_cancel_or_an_expiry(kind: str) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     assert made.holder is not None
     in_transaction(progress.save_progress, made.scope, snapshot(made.run_id), made.holder)
     refuse(made, "UPDATE progress SET ending_kind = %s WHERE run_id = %s", kind, made.run_id)
@@ -237,7 +238,7 @@ def test_an_ending_is_a_cancel_or_an_expiry(kind: str) -> None:
 
 @pytest.mark.parametrize("table", ["suspension", "resume_admission", "resume_start_or_expiry"])
 def test_nothing_hangs_on_a_run_that_is_not_there(table: str) -> None:
-    made = support.started(fresh_scope())
+    made = situations.started(fresh_scope())
     orphan = _another(made, table, run_id=ids.new_id(ids.RUN)) if table != "suspension" else row_of(table, made)
     if table == "suspension":
         orphan |= {"id": ids.new_id(ids.SUSPENSION), "run_id": ids.new_id(ids.RUN)}
@@ -245,20 +246,20 @@ def test_nothing_hangs_on_a_run_that_is_not_there(table: str) -> None:
 
 
 def test_a_run_with_a_history_is_not_deleted() -> None:
-    for situation in (support.paused, support.started, support.closed):
+    for situation in (situations.paused, situations.started, situations.closed):
         made = situation(fresh_scope())
         refuse(made, "DELETE FROM run WHERE id = %s", made.run_id)
 
 
 def test_a_pause_keeps_its_continuation_and_the_reverse() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     assert made.pause is not None
     refuse(made, "DELETE FROM suspension WHERE id = %s", made.pause.id)
     refuse_row(made, "suspension_continuation", {"suspension_id": ids.new_id(ids.SUSPENSION), "body": b"{}"})
 
 
 def test_a_violated_rule_leaves_the_store_usable() -> None:
-    made = support.paused(fresh_scope(), Reason.EXTERNAL_TOOL)
+    made = situations.paused(fresh_scope(), Reason.EXTERNAL_TOOL)
     refuse_row(made, "suspension", row_of("suspension", made) | {"id": ids.new_id(ids.SUSPENSION)})
     support.claim(made.scope, made.run_id)
     assert make_pause(made.scope, run=made.run).fresh

@@ -23,18 +23,16 @@ from suspensions.domain.policy import Role
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, LeaseTake, NewSuspension, Reason, Suspension
 from suspensions.operations import leases, runs, suspensions
-from tests.store import support
+from tests.store import situations, support
+from tests.store.situations import Made, Situation, name_of
 from tests.store.support import (
     HOUR,
     MINUTE,
-    Made,
-    Situation,
     around,
     at,
     claim,
     instant_of,
     live_of,
-    name_of,
     one_row,
     refused,
     rows,
@@ -70,7 +68,7 @@ def create(new: NewSuspension) -> Suspension:
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_a_running_run_pauses_with_what_was_given(reason: Reason) -> None:
-    made = support.running(fresh_scope(2))
+    made = situations.running(fresh_scope(2))
     body = continuation(step_index=3, tokens_used=1200, system_prompt="Be kind.")
     reply = {"reply_with": "reply-1"} if reason is Reason.AGENT_REPLY else {}
     pending = (call("b", note="sure?", **reply), call("a", "refund", '{"amount":10}', **reply))
@@ -96,7 +94,7 @@ def test_a_running_run_pauses_with_what_was_given(reason: Reason) -> None:
 
 def test_only_an_approval_has_a_checkpoint() -> None:
     for reason in Reason:
-        found = support.paused(fresh_scope(), reason).pause
+        found = situations.paused(fresh_scope(), reason).pause
         assert found is not None
         if reason is Reason.APPROVAL:
             assert ids.require_id(found.checkpoint_id, ids.CHECKPOINT)
@@ -105,7 +103,7 @@ def test_only_an_approval_has_a_checkpoint() -> None:
 
 
 def test_a_pause_is_told_of_by_one_event() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     event = run_chain(made.run_id)[-1]
     assert event_types(made.run_id) == ["run.created", "run.paused"]
     assert made.pause is not None
@@ -113,7 +111,7 @@ def test_a_pause_is_told_of_by_one_event() -> None:
 
 
 def test_a_continuation_without_counters_leaves_the_runs_own() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     pause(made, continuation=continuation(step_index=4, tokens_used=50))
     claim(made.scope, made.run_id)
 
@@ -124,7 +122,7 @@ def test_a_continuation_without_counters_leaves_the_runs_own() -> None:
 
 
 def test_pausing_clears_the_lease_and_keeps_the_epoch() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     found = pause(made, holder=made.holder)
     assert found.run is not None
     assert (found.run.lease, found.run.lease_epoch) == (None, 1)
@@ -132,7 +130,7 @@ def test_pausing_clears_the_lease_and_keeps_the_epoch() -> None:
 
 
 def test_a_run_that_is_paused_without_a_live_pause_just_gets_the_row() -> None:
-    made = support.paused_without_a_live_pause(fresh_scope())
+    made = situations.paused_without_a_live_pause(fresh_scope())
     assert made.pause is not None
     found = pause(made)
     assert found.run is not None
@@ -145,7 +143,7 @@ def test_a_run_that_is_paused_without_a_live_pause_just_gets_the_row() -> None:
 # -- one live pause ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("situation", [support.claimed, support.started], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.claimed, situations.started], ids=name_of)
 def test_the_next_pause_replaces_one_that_was_claimed(situation: Situation) -> None:
     made = situation(fresh_scope())
     assert made.pause is not None
@@ -160,14 +158,14 @@ def test_the_next_pause_replaces_one_that_was_claimed(situation: Situation) -> N
 
 
 def test_a_pause_after_a_started_resume_forgets_that_resume() -> None:
-    made = support.started(fresh_scope())
+    made = situations.started(fresh_scope())
     found = pause(made)
     assert found.run is not None
     assert found.run.resume is None
     assert claim(made.scope, made.run_id).claimed_run is not None
 
 
-@pytest.mark.parametrize("situation", [support.paused, support.paused_past_its_deadline], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.paused, situations.paused_past_its_deadline], ids=name_of)
 def test_a_second_pause_of_a_paused_run_is_refused_and_names_the_live_one(situation: Situation) -> None:
     made = situation(fresh_scope())
     assert made.pause is not None
@@ -240,7 +238,7 @@ def test_a_deadline_beyond_the_longest_makes_no_run(settings: Settings) -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_brought_run_whose_id_is_taken_in_another_scope_is_refused(where: str) -> None:
-    made = support.running(fresh_scope(2))
+    made = situations.running(fresh_scope(2))
     other = around(made.scope)[where]
     new = new_suspension(other, made.run_id, run=new_run(other, id=made.run_id))
     with refused(AlreadyExists, made.scope, other) as refusal:
@@ -276,7 +274,7 @@ def nothing(made: Made) -> None:
 
 @pytest.mark.parametrize("later", [nothing, retired, finished, replaced, leased_again])
 def test_the_same_id_with_the_same_content_is_that_record_whatever_became_of_it(later: Any) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     new = new_suspension(made.scope, made.run_id, id=ids.new_id(ids.SUSPENSION), holder=made.holder)
     first = create(new)
     later(made)
@@ -306,7 +304,7 @@ def test_the_same_pause_that_brought_its_run_is_that_record() -> None:
 
 
 def test_the_same_content_under_no_id_is_another_pause() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     first = pause(made)
     claim(made.scope, made.run_id)
     assert pause(made).id > first.id
@@ -323,7 +321,7 @@ def test_the_same_content_under_no_id_is_another_pause() -> None:
     ids=lambda other: next(iter(other)),
 )
 def test_the_same_id_with_other_content_is_refused(other: dict[str, Any]) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     chosen = ids.new_id(ids.SUSPENSION)
     pause(made, id=chosen)
     with refused(AlreadyExists, made.scope) as refusal:
@@ -332,8 +330,8 @@ def test_the_same_id_with_other_content_is_refused(other: dict[str, Any]) -> Non
 
 
 def test_the_same_id_for_another_run_is_refused() -> None:
-    made = support.running(fresh_scope())
-    other = support.running(made.scope)
+    made = situations.running(fresh_scope())
+    other = situations.running(made.scope)
     chosen = ids.new_id(ids.SUSPENSION)
     pause(made, id=chosen)
     with refused(AlreadyExists, made.scope):
@@ -342,12 +340,12 @@ def test_the_same_id_for_another_run_is_refused() -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_an_id_taken_in_another_scope_is_refused_with_the_same_words_and_shows_nothing(where: str) -> None:
-    made = support.running(fresh_scope(2))
+    made = situations.running(fresh_scope(2))
     chosen = ids.new_id(ids.SUSPENSION)
     pause(made, id=chosen)
     with refused(AlreadyExists, made.scope) as own:
         pause(made, id=chosen, pending=(call("other"),))
-    theirs = support.running(around(made.scope)[where])
+    theirs = situations.running(around(made.scope)[where])
 
     with refused(AlreadyExists, made.scope, theirs.scope) as foreign:
         pause(theirs, id=chosen)
@@ -359,27 +357,27 @@ def test_an_id_taken_in_another_scope_is_refused_with_the_same_words_and_shows_n
 
 
 def test_a_client_may_choose_an_id_up_to_five_minutes_ahead() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with at(this_moment().replace(microsecond=0)) as now:
         chosen = ids.id_at(ids.SUSPENSION, now + 5 * MINUTE, sequence=hash(made.run_id))
         assert pause(made, id=chosen).id == chosen
 
 
 def test_an_id_further_ahead_is_refused() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with at(this_moment().replace(microsecond=0)) as now, refused(InvalidId, made.scope):
         pause(made, id=ids.id_at(ids.SUSPENSION, now + 5 * MINUTE + MILLISECOND))
 
 
 @pytest.mark.parametrize("chosen", ["", "sus_1", ids.id_at(ids.RUN, support.ANCIENT), "sus_" + "0" * 26])
 def test_an_id_that_is_no_suspension_id_of_version_7_is_refused(chosen: str) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with refused(InvalidId, made.scope):
         pause(made, id=chosen)
 
 
 def test_a_server_made_id_is_greater_than_a_chosen_one_that_lies_ahead() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     chosen = ids.id_at(ids.SUSPENSION, this_moment() + 4 * MINUTE, sequence=hash(made.run_id))
     pause(made, id=chosen)
     claim(made.scope, made.run_id)
@@ -392,7 +390,7 @@ def test_a_server_made_id_is_greater_than_a_chosen_one_that_lies_ahead() -> None
 
 
 def test_a_chosen_id_must_be_greater_than_every_earlier_one_of_its_run() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     now = this_moment()
     early, middle, late = (
         ids.id_at(ids.SUSPENSION, now + offset * MINUTE, sequence=hash(made.run_id)) for offset in (-2, 0, 2)
@@ -410,14 +408,14 @@ def test_a_chosen_id_must_be_greater_than_every_earlier_one_of_its_run() -> None
     # The same id and content is the record before any of this is asked.
     assert pause(made, id=middle).id == middle
 
-    assert pause(support.running(made.scope), id=early).id == early, "another run has its own order"
+    assert pause(situations.running(made.scope), id=early).id == early, "another run has its own order"
 
 
 # -- refusals in their order -------------------------------------------------------------------------
 
 
 def test_a_run_that_is_not_there_is_not_found_before_the_id_is_looked_at() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     chosen = ids.new_id(ids.SUSPENSION)
     pause(made, id=chosen)
     missing = Made(made.scope, ids.new_id(ids.RUN))
@@ -428,20 +426,20 @@ def test_a_run_that_is_not_there_is_not_found_before_the_id_is_looked_at() -> No
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_found(where: str) -> None:
-    made = support.running(fresh_scope(2))
+    made = situations.running(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunNotFound, made.scope, other):
         pause(Made(other, made.run_id))
 
 
 def test_a_taken_id_is_said_before_the_state_and_the_lease() -> None:
-    made = support.completed(fresh_scope())
+    made = situations.completed(fresh_scope())
     assert made.pause is not None
     with refused(AlreadyExists, made.scope):
         pause(made, id=made.pause.id, holder=Holder("somebody", 7))
 
 
-@pytest.mark.parametrize("situation", [support.paused, support.paused_past_its_deadline], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.paused, situations.paused_past_its_deadline], ids=name_of)
 def test_a_live_pause_is_said_before_the_lease(situation: Situation) -> None:
     made = situation(fresh_scope())
     with refused(AlreadyExists, made.scope):
@@ -452,16 +450,16 @@ def test_a_live_pause_is_said_before_the_lease(situation: Situation) -> None:
 @pytest.mark.parametrize(
     "situation",
     [
-        support.created,
-        support.admitted,
-        support.admitted_under_a_lease,
-        support.overdue,
-        support.completed,
-        support.failed,
-        support.cancelled,
-        support.incomplete,
-        support.expired,
-        support.closed,
+        situations.created,
+        situations.admitted,
+        situations.admitted_under_a_lease,
+        situations.overdue,
+        situations.completed,
+        situations.failed,
+        situations.cancelled,
+        situations.incomplete,
+        situations.expired,
+        situations.closed,
     ],
     ids=name_of,
 )
@@ -473,7 +471,7 @@ def test_the_state_is_said_before_the_lease(situation: Situation, holder: Holder
 
 
 def test_the_holder_of_an_admitted_run_cannot_throw_the_answer_away_by_pausing_again() -> None:
-    made = support.admitted_under_a_lease(fresh_scope())
+    made = situations.admitted_under_a_lease(fresh_scope())
     with refused(InvalidState, made.scope):
         pause(made, holder=made.holder)
 
@@ -483,7 +481,9 @@ def test_the_holder_of_an_admitted_run_cannot_throw_the_answer_away_by_pausing_a
     [None, Holder("worker-1", 0), Holder("worker-1", 2), Holder("Worker-1", 1), Holder("worker-2", 1), Holder("", 1)],
     ids=str,
 )
-@pytest.mark.parametrize("situation", [support.leased, support.lapsed, support.started_under_a_lease], ids=name_of)
+@pytest.mark.parametrize(
+    "situation", [situations.leased, situations.lapsed, situations.started_under_a_lease], ids=name_of
+)
 def test_a_leased_run_pauses_for_its_holder_alone(situation: Situation, holder: Holder | None) -> None:
     made = situation(fresh_scope())
     with refused(RunLeaseLost, made.scope):
@@ -491,13 +491,13 @@ def test_a_leased_run_pauses_for_its_holder_alone(situation: Situation, holder: 
 
 
 def test_a_holder_whose_lease_lapsed_and_was_not_taken_over_still_pauses() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     assert pause(made, holder=made.holder).fresh
 
 
 @pytest.mark.parametrize("successor", ["worker-1", "worker-2"])
 def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_own_name(successor: str) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     taken, _ = leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take(successor))
     with refused(RunLeaseLost, made.scope):
         pause(made, holder=made.holder)
@@ -508,20 +508,20 @@ def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_
 
 
 def test_without_settings_a_pause_without_a_deadline_has_none() -> None:
-    assert pause(support.running(fresh_scope())).expires_at is None
+    assert pause(situations.running(fresh_scope())).expires_at is None
 
 
 def test_the_default_deadline_holds_where_none_was_given(settings: Settings) -> None:
     settings.DEFAULT_DEADLINE = HOUR
     with at(this_moment()) as now:
-        assert pause(support.running(fresh_scope())).expires_at == now + HOUR
-        assert pause(support.running(fresh_scope()), expires_at=now + MINUTE).expires_at == now + MINUTE
+        assert pause(situations.running(fresh_scope())).expires_at == now + HOUR
+        assert pause(situations.running(fresh_scope()), expires_at=now + MINUTE).expires_at == now + MINUTE
         assert create(with_run(fresh_scope())).expires_at == now + HOUR
 
 
 def test_a_deadline_at_the_longest_is_taken_and_one_beyond_it_is_never_cut(settings: Settings) -> None:
     settings.MAX_DEADLINE = HOUR
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with at(this_moment()) as now:
         with refused(InvalidRequest, made.scope):
             pause(made, expires_at=now + HOUR + support.TICK)
@@ -531,11 +531,11 @@ def test_a_deadline_at_the_longest_is_taken_and_one_beyond_it_is_never_cut(setti
 def test_where_only_a_longest_deadline_is_set_no_pause_waits_for_ever(settings: Settings) -> None:
     settings.MAX_DEADLINE = HOUR
     with at(this_moment()) as now:
-        assert pause(support.running(fresh_scope())).expires_at == now + HOUR
+        assert pause(situations.running(fresh_scope())).expires_at == now + HOUR
 
 
 def test_the_default_does_not_make_the_same_request_another_content(settings: Settings) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     new = new_suspension(made.scope, made.run_id, id=ids.new_id(ids.SUSPENSION))
     first = create(new)
     settings.DEFAULT_DEADLINE = MINUTE
@@ -545,7 +545,7 @@ def test_the_default_does_not_make_the_same_request_another_content(settings: Se
 
 def test_a_past_deadline_is_accepted_and_expires_at_once(settings: Settings) -> None:
     settings.MAX_DEADLINE = HOUR
-    found = pause(support.running(fresh_scope()), expires_at=support.ANCIENT)
+    found = pause(situations.running(fresh_scope()), expires_at=support.ANCIENT)
     assert found.expires_at == support.ANCIENT
     assert claim(found.scope, found.run_id, expired_by=this_moment()).id == found.id
 
@@ -555,6 +555,6 @@ def test_a_past_deadline_is_accepted_and_expires_at_once(settings: Settings) -> 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_pauses_runs(role: Role) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with refused(Forbidden, made.scope):
         suspensions.create_suspension(caller(made.scope, role), new_suspension(made.scope, made.run_id))

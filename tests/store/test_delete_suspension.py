@@ -10,19 +10,9 @@ from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.operations import resumes, suspensions
-from tests.store import support
-from tests.store.support import (
-    Situation,
-    around,
-    at,
-    claim,
-    instant_of,
-    live_of,
-    name_of,
-    one_row,
-    refused,
-    this_moment,
-)
+from tests.store import situations
+from tests.store.situations import Situation, name_of
+from tests.store.support import around, at, claim, instant_of, live_of, one_row, refused, this_moment
 from tests.store.support2 import event_types
 from tests.support.builders import caller, fresh_scope, make_pause
 
@@ -31,7 +21,7 @@ def delete(scope: Scope, run_id: str, suspension_id: str | None = None) -> None:
     suspensions.delete_suspension(caller(scope), scope, run_id, suspension_id)
 
 
-RETIRABLE = [support.claimed, support.started, support.started_under_a_lease, support.started_and_lapsed]
+RETIRABLE = [situations.claimed, situations.started, situations.started_under_a_lease, situations.started_and_lapsed]
 
 
 @pytest.mark.parametrize("situation", RETIRABLE, ids=name_of)
@@ -49,7 +39,7 @@ def test_a_handled_pause_is_retired_and_the_run_stays_as_it_is(situation: Situat
 
 
 def test_retiring_takes_it_from_every_operation_and_history_still_shows_it() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     assert made.pause is not None
     delete(made.scope, made.run_id)
 
@@ -63,7 +53,7 @@ def test_retiring_takes_it_from_every_operation_and_history_still_shows_it() -> 
 
 
 def test_the_admission_and_the_start_survive_it() -> None:
-    made = support.started(fresh_scope())
+    made = situations.started(fresh_scope())
     delete(made.scope, made.run_id)
     who, version = caller(made.scope), made.version
     assert resumes.get_admission(who, made.scope, made.run_id, version.suspension_id) == made.admission
@@ -71,21 +61,21 @@ def test_the_admission_and_the_start_survive_it() -> None:
 
 
 def test_it_makes_no_event() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     before = event_types(made.run_id)
     delete(made.scope, made.run_id)
     assert event_types(made.run_id) == before
 
 
 def test_with_its_id_the_live_pause_is_retired() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     assert made.pause is not None
     delete(made.scope, made.run_id, made.pause.id)
     assert live_of(made.run_id) == []
 
 
 def test_with_an_id_it_never_removes_a_later_pause() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     assert made.pause is not None
     later = make_pause(made.scope, run=made.run)
     claim(made.scope, made.run_id)
@@ -96,7 +86,7 @@ def test_with_an_id_it_never_removes_a_later_pause() -> None:
 
 
 def test_the_second_delete_is_not_suspended() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     delete(made.scope, made.run_id)
     with refused(NotSuspended, made.scope):
         delete(made.scope, made.run_id)
@@ -113,7 +103,13 @@ def test_a_run_that_is_not_there_is_not_suspended() -> None:
 
 @pytest.mark.parametrize(
     "situation",
-    [support.running, support.leased, support.paused_without_a_live_pause, support.completed, support.closed],
+    [
+        situations.running,
+        situations.leased,
+        situations.paused_without_a_live_pause,
+        situations.completed,
+        situations.closed,
+    ],
     ids=name_of,
 )
 def test_a_run_without_a_live_pause_is_not_suspended(situation: Situation) -> None:
@@ -122,7 +118,7 @@ def test_a_run_without_a_live_pause_is_not_suspended(situation: Situation) -> No
         delete(made.scope, made.run_id)
 
 
-@pytest.mark.parametrize("situation", [support.paused, support.admitted, support.claimed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.paused, situations.admitted, situations.claimed], ids=name_of)
 def test_another_pauses_id_is_not_suspended_before_the_state_is_looked_at(situation: Situation) -> None:
     made = situation(fresh_scope())
     with refused(NotSuspended, made.scope):
@@ -133,11 +129,11 @@ def test_another_pauses_id_is_not_suspended_before_the_state_is_looked_at(situat
 @pytest.mark.parametrize(
     "situation",
     [
-        support.paused,
-        support.paused_past_its_deadline,
-        support.admitted,
-        support.admitted_under_a_lease,
-        support.overdue,
+        situations.paused,
+        situations.paused_past_its_deadline,
+        situations.admitted,
+        situations.admitted_under_a_lease,
+        situations.overdue,
     ],
     ids=name_of,
 )
@@ -151,7 +147,7 @@ def test_a_pause_that_still_decides_is_refused(situation: Situation, named: bool
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_another_scope_removes_nothing(where: str) -> None:
-    made = support.claimed(fresh_scope(2))
+    made = situations.claimed(fresh_scope(2))
     other = around(made.scope)[where]
     assert made.pause is not None
     for suspension_id in (None, made.pause.id):
@@ -160,7 +156,7 @@ def test_another_scope_removes_nothing(where: str) -> None:
 
 
 def test_a_broader_scope_retires_what_it_covers() -> None:
-    made = support.claimed(fresh_scope(2))
+    made = situations.claimed(fresh_scope(2))
     delete(around(made.scope)["above"], made.run_id)
     assert live_of(made.run_id) == []
     assert made.run.state == RunState.RUNNING
@@ -168,6 +164,6 @@ def test_a_broader_scope_retires_what_it_covers() -> None:
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_deletes_pauses(role: Role) -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     with refused(Forbidden, made.scope):
         suspensions.delete_suspension(caller(made.scope, role), made.scope, made.run_id)

@@ -17,7 +17,7 @@ from suspensions.domain.states import RunState
 from suspensions.domain.strict_json import dumps, loads
 from suspensions.domain.values import Ending, PendingCall, Reason
 from suspensions.operations import progress, resumes, runs, suspensions
-from tests.store import support
+from tests.store import situations, support
 from tests.store.support import claim, execute, refused, rows
 from tests.support.builders import (
     admit,
@@ -116,7 +116,7 @@ def test_texts_inside_a_continuation_come_back(text: str) -> None:
 
 @each_text
 def test_a_progress_snapshot_comes_back(text: str) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     assert made.holder is not None
     body = read_continuation({"messages": [{"role": "user", "content": text}]})
     done = read_results([{"call_id": "c1", "content": text, "outcome": "completed"}])
@@ -145,7 +145,7 @@ def test_names_notes_reasons_and_ids_come_back(text: str) -> None:
 
 
 def test_an_endings_reason_comes_back() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     assert made.holder is not None
     first = snapshot(made.run_id, ending=Ending("expire", "nobody\tanswered\n🧩"))
     progress.save_progress(caller(made.scope), made.scope, first, made.holder)
@@ -346,7 +346,7 @@ def test_a_broken_pause_can_still_be_cancelled_and_swept() -> None:
 
 
 def test_a_stored_content_that_is_no_text_any_more_is_an_error_when_read() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     execute("INSERT INTO run_content (run_id, input) VALUES (%s, %s)", [made.run_id, b"\xff"])
     with refused(StoredRecordBroken, made.scope):
         _ = made.run

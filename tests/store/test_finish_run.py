@@ -13,19 +13,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import OUTCOMES, RunState
 from suspensions.domain.values import Holder, Run
 from suspensions.operations import leases, runs
-from tests.store import support
-from tests.store.support import (
-    Situation,
-    around,
-    at,
-    live_of,
-    name_of,
-    one_row,
-    read_run,
-    refused,
-    this_moment,
-    unchanged,
-)
+from tests.store import situations, support
+from tests.store.situations import Situation, name_of
+from tests.store.support import around, at, live_of, one_row, read_run, refused, this_moment, unchanged
 from tests.store.support2 import event_types, run_chain
 from tests.support.builders import caller, fresh_scope, holder_of, take
 
@@ -38,7 +28,7 @@ def finish(scope: Scope, run_id: str, outcome: RunState = COMPLETED, **more: Any
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_a_run_ends_with_its_outcome_output_and_error(outcome: RunState) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with at(this_moment()) as now:
         run = finish(made.scope, made.run_id, outcome, output="seat 14C", error="no aisle seat")
 
@@ -50,14 +40,14 @@ def test_a_run_ends_with_its_outcome_output_and_error(outcome: RunState) -> None
 
 
 def test_output_and_error_may_be_empty() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     run = finish(made.scope, made.run_id)
     assert (run.output, run.error) == ("", "")
     assert made.run == run
 
 
 def test_an_end_is_told_of_by_one_event() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
 
     finish(made.scope, made.run_id, RunState.FAILED)
 
@@ -67,7 +57,7 @@ def test_an_end_is_told_of_by_one_event() -> None:
 
 
 def test_an_end_clears_the_lease_and_keeps_the_epoch() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     run = finish(made.scope, made.run_id, holder=made.holder)
     assert (run.lease, run.lease_epoch) == (None, 1)
     assert made.run == run
@@ -75,7 +65,7 @@ def test_an_end_clears_the_lease_and_keeps_the_epoch() -> None:
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_an_end_retires_the_claimed_pause_in_the_same_commit(outcome: RunState) -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     assert made.pause is not None
     with at(this_moment()) as now:
         finish(made.scope, made.run_id, outcome)
@@ -88,7 +78,7 @@ def test_an_end_retires_the_claimed_pause_in_the_same_commit(outcome: RunState) 
 # -- the same again ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("situation", [support.running, support.leased], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.running, situations.leased], ids=name_of)
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_the_same_end_again_is_the_same_run_whoever_asks(outcome: RunState, situation: Situation) -> None:
     made = situation(fresh_scope())
@@ -113,7 +103,7 @@ def test_the_same_end_again_is_the_same_run_whoever_asks(outcome: RunState, situ
     ],
 )
 def test_another_end_of_an_ended_run_is_refused(other: dict[str, Any]) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     finish(made.scope, made.run_id, output="x", error="y")
 
     with refused(InvalidState, made.scope) as refusal:
@@ -122,7 +112,7 @@ def test_another_end_of_an_ended_run_is_refused(other: dict[str, Any]) -> None:
 
 
 def test_a_cancel_is_not_the_same_as_finishing_as_cancelled() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     runs.cancel_run(caller(made.scope), made.scope, made.run_id, "stop")
 
     with refused(InvalidState, made.scope):
@@ -130,7 +120,7 @@ def test_a_cancel_is_not_the_same_as_finishing_as_cancelled() -> None:
 
 
 def test_a_run_that_was_taken_up_again_ends_anew_and_with_new_results() -> None:
-    made = support.incomplete(fresh_scope())
+    made = situations.incomplete(fresh_scope())
     before = made.run
     taken = leases.claim_continuation(caller(made.scope), made.scope, made.run_id, take())
 
@@ -155,7 +145,7 @@ def test_a_run_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_found(where: str) -> None:
-    made = support.leased(fresh_scope(2))
+    made = situations.leased(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunNotFound, made.scope, other):
         finish(other, made.run_id, holder=made.holder)
@@ -165,18 +155,18 @@ def test_a_run_of_another_scope_is_not_found(where: str) -> None:
 @pytest.mark.parametrize(
     "situation",
     [
-        support.created,
-        support.paused,
-        support.paused_past_its_deadline,
-        support.paused_without_a_live_pause,
-        support.admitted,
-        support.admitted_under_a_lease,
-        support.overdue,
-        support.completed,
-        support.failed,
-        support.cancelled,
-        support.closed,
-        support.expired,
+        situations.created,
+        situations.paused,
+        situations.paused_past_its_deadline,
+        situations.paused_without_a_live_pause,
+        situations.admitted,
+        situations.admitted_under_a_lease,
+        situations.overdue,
+        situations.completed,
+        situations.failed,
+        situations.cancelled,
+        situations.closed,
+        situations.expired,
     ],
     ids=name_of,
 )
@@ -188,7 +178,7 @@ def test_a_run_that_does_not_run_freely_is_refused_whoever_asks(situation: Situa
 
 
 def test_the_holder_of_an_admitted_run_cannot_throw_the_answer_away_by_ending_it() -> None:
-    made = support.admitted_under_a_lease(fresh_scope())
+    made = situations.admitted_under_a_lease(fresh_scope())
     with refused(InvalidState, made.scope):
         finish(made.scope, made.run_id, holder=made.holder)
 
@@ -198,14 +188,16 @@ def test_the_holder_of_an_admitted_run_cannot_throw_the_answer_away_by_ending_it
     [None, Holder("worker-1", 0), Holder("worker-1", 2), Holder("Worker-1", 1), Holder("worker-2", 1), Holder("", 1)],
     ids=str,
 )
-@pytest.mark.parametrize("situation", [support.leased, support.lapsed, support.started_and_lapsed], ids=name_of)
+@pytest.mark.parametrize(
+    "situation", [situations.leased, situations.lapsed, situations.started_and_lapsed], ids=name_of
+)
 def test_a_leased_run_ends_for_its_holder_alone(situation: Situation, holder: Holder | None) -> None:
     made = situation(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         finish(made.scope, made.run_id, holder=holder)
 
 
-@pytest.mark.parametrize("situation", [support.lapsed, support.started_and_lapsed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.lapsed, situations.started_and_lapsed], ids=name_of)
 def test_a_holder_whose_lease_lapsed_and_was_not_taken_over_still_ends_the_run(situation: Situation) -> None:
     made = situation(fresh_scope())
     assert finish(made.scope, made.run_id, holder=made.holder).state == COMPLETED
@@ -213,7 +205,7 @@ def test_a_holder_whose_lease_lapsed_and_was_not_taken_over_still_ends_the_run(s
 
 @pytest.mark.parametrize("successor", ["worker-1", "worker-2"])
 def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_own_name(successor: str) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     taken, _ = leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take(successor))
 
     with refused(RunLeaseLost, made.scope):
@@ -223,20 +215,20 @@ def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_
 
 
 def test_an_unleased_run_ends_without_a_holder() -> None:
-    for situation in (support.running, support.released, support.claimed):
+    for situation in (situations.running, situations.released, situations.claimed):
         made = situation(fresh_scope())
         assert finish(made.scope, made.run_id).state == COMPLETED
 
 
 def test_a_holder_of_a_lease_that_is_no_longer_there_is_fenced() -> None:
-    made = support.released(fresh_scope())
+    made = situations.released(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         finish(made.scope, made.run_id, holder=made.holder)
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_ends_runs(role: Role) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with refused(Forbidden, made.scope):
         runs.finish_run(caller(made.scope, role), made.scope, made.run_id, COMPLETED)
     assert read_run(made.scope, made.run_id).state == RunState.RUNNING

@@ -10,8 +10,9 @@ from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Suspension
 from suspensions.operations import suspensions
-from tests.store import support
-from tests.store.support import Situation, around, name_of, refused, unchanged
+from tests.store import situations
+from tests.store.situations import Situation, name_of
+from tests.store.support import around, refused, unchanged
 from tests.support.builders import caller, fresh_scope
 
 
@@ -22,13 +23,13 @@ def get(scope: Scope, run_id: str) -> Suspension:
 @pytest.mark.parametrize(
     "situation",
     [
-        support.paused,
-        support.paused_past_its_deadline,
-        support.claimed,
-        support.admitted,
-        support.overdue,
-        support.started,
-        support.started_and_lapsed,
+        situations.paused,
+        situations.paused_past_its_deadline,
+        situations.claimed,
+        situations.admitted,
+        situations.overdue,
+        situations.started,
+        situations.started_and_lapsed,
     ],
     ids=name_of,
 )
@@ -43,23 +44,23 @@ def test_a_live_pause_is_given_whole_also_once_it_was_claimed(situation: Situati
     assert (found.run, found.claimed_run) == (None, None)
     assert (found.id, found.digest) == (made.pause.id, made.pause.digest)
     assert (found.pending, found.continuation) == (made.pause.pending, made.pause.continuation)
-    assert (found.claimed_at is None) == (situation in (support.paused, support.paused_past_its_deadline))
+    assert (found.claimed_at is None) == (situation in (situations.paused, situations.paused_past_its_deadline))
     assert found.retired_at is None
 
 
 @pytest.mark.parametrize(
     "situation",
     [
-        support.created,
-        support.running,
-        support.leased,
-        support.paused_without_a_live_pause,
-        support.completed,
-        support.failed,
-        support.cancelled,
-        support.incomplete,
-        support.expired,
-        support.closed,
+        situations.created,
+        situations.running,
+        situations.leased,
+        situations.paused_without_a_live_pause,
+        situations.completed,
+        situations.failed,
+        situations.cancelled,
+        situations.incomplete,
+        situations.expired,
+        situations.closed,
     ],
     ids=name_of,
 )
@@ -76,7 +77,7 @@ def test_a_run_that_is_not_there_is_not_suspended() -> None:
 
 
 def test_a_scope_above_reads_what_it_covers() -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     found = get(around(made.scope)["above"], made.run_id)
     assert made.pause is not None
     assert (found.id, found.scope) == (made.pause.id, made.scope)
@@ -84,7 +85,7 @@ def test_a_scope_above_reads_what_it_covers() -> None:
 
 @pytest.mark.parametrize("where", ["below", "beside", "elsewhere"])
 def test_any_other_scope_reads_nothing(where: str) -> None:
-    made = support.paused(fresh_scope(2))
+    made = situations.paused(fresh_scope(2))
     other = around(made.scope)[where]
     assert made.pause is not None
     with refused(NotSuspended, made.scope, other):
@@ -95,12 +96,12 @@ def test_any_other_scope_reads_nothing(where: str) -> None:
 
 @pytest.mark.parametrize("role", list(Role))
 def test_every_role_reads(role: Role) -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     assert suspensions.get_suspension(caller(made.scope, role), made.scope, made.run_id).run_id == made.run_id
 
 
 def test_nobody_reads_a_scope_that_is_not_granted() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with refused(NotFound, made.scope):
         suspensions.get_suspension(caller(fresh_scope()), made.scope, made.run_id)
 
@@ -109,12 +110,12 @@ def test_nobody_reads_a_scope_that_is_not_granted() -> None:
 
 
 def test_a_pause_is_found_by_its_id_live_or_retired() -> None:
-    for situation in (support.paused, support.claimed, support.completed, support.closed):
+    for situation in (situations.paused, situations.claimed, situations.completed, situations.closed):
         made = situation(fresh_scope())
         assert made.pause is not None
         found = suspensions.read_suspension(caller(made.scope), made.scope, made.pause.id)
         assert (found.id, found.continuation) == (made.pause.id, made.pause.continuation)
-        assert (found.retired_at is not None) == (situation in (support.completed, support.closed))
+        assert (found.retired_at is not None) == (situation in (situations.completed, situations.closed))
 
 
 def test_a_pause_that_is_not_there_is_not_found() -> None:

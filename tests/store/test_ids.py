@@ -11,14 +11,14 @@ from suspensions.domain.errors import CortexError
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Reason
 from suspensions.operations import resumes, runs, suspensions
-from tests.store import support
+from tests.store import situations
 from tests.store.support import MINUTE, at, claim, execute, rows, this_moment, unchanged
 from tests.store.support2 import run_chain
 from tests.support.builders import admit, approve_all, call, caller, fresh_scope, make_pause, make_run, start
 
 
 def test_every_row_of_a_life_bears_an_id_of_its_own_kind() -> None:
-    made = support.closed(fresh_scope())
+    made = situations.closed(fresh_scope())
     assert made.pause is not None and made.admission is not None and made.closure is not None
     ids.require_id(made.run_id, ids.RUN)
     ids.require_id(made.pause.id, ids.SUSPENSION)
@@ -30,13 +30,13 @@ def test_every_row_of_a_life_bears_an_id_of_its_own_kind() -> None:
 
 
 def test_the_events_of_a_run_are_in_the_order_of_their_ids() -> None:
-    made = support.closed(fresh_scope())
+    made = situations.closed(fresh_scope())
     found = [event["id"] for event in run_chain(made.run_id)]
     assert found == sorted(set(found))
 
 
 def test_the_pauses_of_a_run_are_in_the_order_of_their_ids() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     made_ids = []
     for _ in range(4):
         made_ids.append(make_pause(made.scope, run=made.run).id)
@@ -45,7 +45,7 @@ def test_the_pauses_of_a_run_are_in_the_order_of_their_ids() -> None:
 
 
 def test_latest_is_the_highest_suspension_id_also_where_ids_were_chosen_ahead() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     ahead = ids.id_at(ids.SUSPENSION, this_moment() + 4 * MINUTE, sequence=hash(made.run_id))
     first = make_pause(made.scope, Reason.AGENT_REPLY, run=made.run, id=ahead)
     start(admit(first))
@@ -57,7 +57,7 @@ def test_latest_is_the_highest_suspension_id_also_where_ids_were_chosen_ahead() 
 
 
 def test_the_order_holds_where_the_servers_clock_went_back() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     now = this_moment()
     with at(now):
         first = make_pause(made.scope, run=made.run)
@@ -70,7 +70,7 @@ def test_the_order_holds_where_the_servers_clock_went_back() -> None:
     "change", [str.upper, lambda text: text + " ", lambda text: text[:-1], lambda text: text + "0"]
 )
 def test_an_id_is_looked_up_exactly(change: Any) -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     assert made.pause is not None
     who, run_id = caller(made.scope), change(made.run_id)
     for act in (
@@ -87,7 +87,7 @@ def test_an_id_is_looked_up_exactly(change: Any) -> None:
 
 
 def test_a_models_call_id_may_repeat_in_a_later_response() -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     for _ in range(3):
         pause = make_pause(made.scope, run=made.run, pending=(call("call-1"), call("call-2")))
         admission = resumes.decide(caller(made.scope), made.scope, pause.id, made.run.revision, approve_all(pause))

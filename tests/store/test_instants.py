@@ -18,23 +18,9 @@ from suspensions.operations import leases, progress, runs, suspensions
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import closures, starts
 from suspensions.store import suspensions as store
-from tests.store import support
-from tests.store.support import (
-    ACTOR,
-    HOUR,
-    MINUTE,
-    TICK,
-    Made,
-    Situation,
-    at,
-    claim,
-    closing,
-    instant_of,
-    one_row,
-    rows,
-    statements,
-    this_moment,
-)
+from tests.store import situations, support
+from tests.store.situations import Made, Situation, closing
+from tests.store.support import ACTOR, HOUR, MINUTE, TICK, at, claim, instant_of, one_row, rows, statements, this_moment
 from tests.support.builders import (
     admit,
     caller,
@@ -123,7 +109,7 @@ def test_claim_and_sweep_never_both_and_never_neither(offset: int) -> None:
 
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1, 2])
 def test_start_and_expiry_never_both_and_never_neither(offset: int) -> None:
-    made = support.overdue(fresh_scope())
+    made = situations.overdue(fresh_scope())
     assert made.admission is not None and made.admission.start_by is not None
     resume = (made.scope, made.run_id, made.version.suspension_id, made.admission.request_digest)
     acts: dict[str, Callable[..., Any]] = {"start": starts.start_resume, "expire": starts.expire_resume_admission}
@@ -178,56 +164,62 @@ def _resume(made: Made) -> tuple[Any, str, str, str]:
 
 
 WRITES: dict[str, tuple[Situation, Callable[[Made], Any]]] = {
-    "create": (support.running, lambda made: runs.create_run(caller(made.scope), new_run(made.scope, lease=take()))),
+    "create": (situations.running, lambda made: runs.create_run(caller(made.scope), new_run(made.scope, lease=take()))),
     "pause": (
-        support.running,
+        situations.running,
         lambda made: suspensions.create_suspension(caller(made.scope), new_suspension(made.scope, made.run_id)),
     ),
-    "claim": (support.paused, lambda made: claim(made.scope, made.run_id, lease=take(), first=snapshot(made.run_id))),
+    "claim": (
+        situations.paused,
+        lambda made: claim(made.scope, made.run_id, lease=take(), first=snapshot(made.run_id)),
+    ),
     "claim expired": (
-        support.paused_past_its_deadline,
+        situations.paused_past_its_deadline,
         lambda made: claim(made.scope, made.run_id, expired_by=this_moment() - MINUTE / 2),
     ),
     "claim continuation": (
-        support.incomplete,
+        situations.incomplete,
         lambda made: leases.claim_continuation(caller(made.scope), made.scope, made.run_id, take()),
     ),
     "delete": (
-        support.claimed,
+        situations.claimed,
         lambda made: suspensions.delete_suspension(caller(made.scope), made.scope, made.run_id),
     ),
     "renew": (
-        support.leased,
+        situations.leased,
         lambda made: leases.renew_lease(caller(made.scope), made.scope, made.run_id, _holder(made), take(seconds=1800)),
     ),
     "release": (
-        support.leased,
+        situations.leased,
         lambda made: leases.release_lease(caller(made.scope), made.scope, made.run_id, _holder(made)),
     ),
     "reclaim": (
-        support.lapsed,
+        situations.lapsed,
         lambda made: leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take("worker-2")),
     ),
     "save": (
-        support.leased,
+        situations.leased,
         lambda made: progress.save_progress(caller(made.scope), made.scope, snapshot(made.run_id), _holder(made)),
     ),
     "finish": (
-        support.claimed,
+        situations.claimed,
         lambda made: runs.finish_run(caller(made.scope), made.scope, made.run_id, RunState.COMPLETED),
     ),
-    "cancel": (support.paused, lambda made: runs.cancel_run(caller(made.scope), made.scope, made.run_id, "stop")),
+    "cancel": (situations.paused, lambda made: runs.cancel_run(caller(made.scope), made.scope, made.run_id, "stop")),
     "admit": (
-        lambda scope: support.paused(scope, Reason.AGENT_REPLY),
+        lambda scope: situations.paused(scope, Reason.AGENT_REPLY),
         lambda made: admit(made.pause, lease=take()) if made.pause else None,
     ),
-    "start": (support.admitted, lambda made: in_transaction(starts.start_resume, *_resume(made), ACTOR, lease=take())),
+    "start": (
+        situations.admitted,
+        lambda made: in_transaction(starts.start_resume, *_resume(made), ACTOR, lease=take()),
+    ),
     "expire": (
-        support.overdue,
+        situations.overdue,
         lambda made: in_transaction(starts.expire_resume_admission, *_resume(made), ACTOR),
     ),
     "close": (
-        support.started_and_lapsed,
+        situations.started_and_lapsed,
         lambda made: in_transaction(closures.close_resume, closing(made), b"proof", ACTOR),
     ),
 }

@@ -14,17 +14,16 @@ from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.operations import suspensions
 from suspensions.store import suspensions as store
-from tests.store import support
+from tests.store import situations
+from tests.store.situations import Situation, name_of
 from tests.store.support import (
     ANCIENT,
     HOUR,
     MINUTE,
     TICK,
-    Situation,
     around,
     at,
     claim,
-    name_of,
     refused,
     statements,
     this_moment,
@@ -88,7 +87,7 @@ def test_what_is_listed_can_be_claimed_as_of_the_same_instant_and_nothing_else()
 
 @pytest.mark.parametrize(
     "situation",
-    [situation for situation in support.SITUATIONS if situation is not support.paused_past_its_deadline],
+    [situation for situation in situations.SITUATIONS if situation is not situations.paused_past_its_deadline],
     ids=name_of,
 )
 def test_only_live_pauses_of_paused_runs_past_their_deadline_are_listed(situation: Situation) -> None:

@@ -10,8 +10,9 @@ from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Ending, Holder, Progress, Snapshot
 from suspensions.operations import leases, progress, runs
-from tests.store import support
-from tests.store.support import MINUTE, Made, Situation, around, at, execute, name_of, refused, this_moment, unchanged
+from tests.store import situations
+from tests.store.situations import Made, Situation, name_of
+from tests.store.support import MINUTE, around, at, execute, refused, this_moment, unchanged
 from tests.store.support2 import event_types, rows
 from tests.support.builders import call, caller, continuation, fresh_scope, holder_of, make_pause, snapshot, take
 
@@ -35,7 +36,7 @@ def delete(made: Made, holder: Holder | None = None, scope: Scope | None = None)
 
 @pytest.mark.parametrize(
     "situation",
-    [support.leased, support.lapsed, support.started_under_a_lease, support.started_and_lapsed],
+    [situations.leased, situations.lapsed, situations.started_under_a_lease, situations.started_and_lapsed],
     ids=name_of,
 )
 def test_the_holder_of_a_running_run_saves_also_once_its_lease_lapsed(situation: Situation) -> None:
@@ -70,7 +71,7 @@ def test_the_holder_of_a_running_run_saves_also_once_its_lease_lapsed(situation:
 
 
 def test_a_snapshot_replaces_the_one_before_whole() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     save(made, snapshot(made.run_id, started=(call(),), done=b"[]", ending=Ending("expire", "late")))
 
     save(made, snapshot(made.run_id, continuation=continuation(step_index=2)))
@@ -82,13 +83,13 @@ def test_a_snapshot_replaces_the_one_before_whole() -> None:
 
 
 def test_an_empty_list_is_not_an_absent_one() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     save(made, snapshot(made.run_id, started=(), done=b"[]"))
     assert (get(made).started, get(made).done) == ((), b"[]")
 
 
 def test_a_snapshot_outlives_its_run_and_its_pauses() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     saved = save(made)
     make_pause(made.scope, run=made.run)
     assert get(made) == saved
@@ -107,7 +108,7 @@ def test_a_run_that_is_not_there_is_a_lost_lease() -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_a_lost_lease(where: str) -> None:
-    made = support.leased(fresh_scope(2))
+    made = situations.leased(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunLeaseLost, made.scope, other):
         save(Made(other, made.run_id, made.holder))
@@ -118,14 +119,14 @@ def test_a_run_of_another_scope_is_a_lost_lease(where: str) -> None:
     [Holder("worker-1", 0), Holder("worker-1", 2), Holder("WORKER-1", 1), Holder("worker-2", 1), Holder("", 1)],
     ids=str,
 )
-@pytest.mark.parametrize("situation", [support.leased, support.lapsed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.leased, situations.lapsed], ids=name_of)
 def test_another_owner_or_epoch_saves_nothing(situation: Situation, holder: Holder) -> None:
     made = situation(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         save(made, holder=holder)
 
 
-@pytest.mark.parametrize("situation", [support.running, support.released, support.claimed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.running, situations.released, situations.claimed], ids=name_of)
 @pytest.mark.parametrize("epoch", [0, 1])
 def test_an_empty_owner_never_matches_not_even_a_run_without_a_lease(situation: Situation, epoch: int) -> None:
     made = situation(fresh_scope())
@@ -134,14 +135,14 @@ def test_an_empty_owner_never_matches_not_even_a_run_without_a_lease(situation: 
 
 
 def test_a_snapshot_of_another_owner_than_the_holder_is_a_lost_lease() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         save(made, snapshot(made.run_id, "worker-2"))
 
 
 @pytest.mark.parametrize("successor", ["worker-1", "worker-2"])
 def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_own_name(successor: str) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     save(made)
     taken, _ = leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take(successor))
     with refused(RunLeaseLost, made.scope):
@@ -150,7 +151,9 @@ def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_
 
 
 @pytest.mark.parametrize("holder", [Holder("bus-1", 1), Holder("somebody", 9), Holder("", 0)], ids=str)
-@pytest.mark.parametrize("situation", [support.admitted, support.admitted_under_a_lease, support.overdue], ids=name_of)
+@pytest.mark.parametrize(
+    "situation", [situations.admitted, situations.admitted_under_a_lease, situations.overdue], ids=name_of
+)
 def test_an_admitted_run_that_was_not_started_is_said_before_the_lease(situation: Situation, holder: Holder) -> None:
     made = situation(fresh_scope())
     with refused(InvalidState, made.scope):
@@ -159,7 +162,7 @@ def test_an_admitted_run_that_was_not_started_is_said_before_the_lease(situation
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_saves(role: Role) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     assert made.holder is not None
     with refused(Forbidden, made.scope):
         progress.save_progress(caller(made.scope, role), made.scope, snapshot(made.run_id), made.holder)
@@ -168,7 +171,7 @@ def test_only_an_agent_saves(role: Role) -> None:
 # -- reading -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("situation", [support.running, support.leased, support.completed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.running, situations.leased, situations.completed], ids=name_of)
 def test_without_a_snapshot_there_is_none(situation: Situation) -> None:
     made = situation(fresh_scope())
     with refused(ProgressNotFound, made.scope):
@@ -177,7 +180,7 @@ def test_without_a_snapshot_there_is_none(situation: Situation) -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_snapshot_is_read_at_its_exact_scope_alone(where: str) -> None:
-    made = support.leased(fresh_scope(2))
+    made = situations.leased(fresh_scope(2))
     save(made)
     other = around(made.scope)[where]
     with refused(ProgressNotFound, made.scope, other):
@@ -186,7 +189,7 @@ def test_a_snapshot_is_read_at_its_exact_scope_alone(where: str) -> None:
 
 @pytest.mark.parametrize("role", list(Role))
 def test_every_role_reads(role: Role) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     save(made)
     assert progress.get_progress(caller(made.scope, role), made.scope, made.run_id).owner == "worker-1"
 
@@ -195,14 +198,14 @@ def test_every_role_reads(role: Role) -> None:
 
 
 def test_a_snapshot_is_deleted_by_the_holder() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     save(made)
     delete(made, made.holder)
     with refused(ProgressNotFound, made.scope):
         get(made)
 
 
-@pytest.mark.parametrize("situation", [support.running, support.released, support.completed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.running, situations.released, situations.completed], ids=name_of)
 def test_deleting_nothing_succeeds(situation: Situation) -> None:
     made = situation(fresh_scope())
     with unchanged(made.scope):
@@ -218,14 +221,14 @@ def test_deleting_in_a_run_that_is_not_there_succeeds() -> None:
 
 @pytest.mark.parametrize("holder", [None, Holder("worker-1", 2), Holder("worker-2", 1)], ids=str)
 def test_while_a_lease_is_live_only_its_holder_deletes(holder: Holder | None) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     save(made)
     with refused(RunLeaseLost, made.scope):
         delete(made, holder)
 
 
 def test_once_the_lease_lapsed_anybody_may_delete() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     save(made)
     delete(made)
     with refused(ProgressNotFound, made.scope):
@@ -233,7 +236,7 @@ def test_once_the_lease_lapsed_anybody_may_delete() -> None:
 
 
 def test_a_fenced_holder_deletes_nothing_also_once_its_successor_lapsed() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     taken, _ = leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take("worker-1"))
     save(made, holder=holder_of(taken))
     execute("UPDATE run SET lease_expires_at = %s WHERE id = %s", [this_moment() - MINUTE, made.run_id])
@@ -243,7 +246,7 @@ def test_a_fenced_holder_deletes_nothing_also_once_its_successor_lapsed() -> Non
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_another_scope_deletes_nothing(where: str) -> None:
-    made = support.lapsed(fresh_scope(2))
+    made = situations.lapsed(fresh_scope(2))
     save(made)
     other = around(made.scope)[where]
     with unchanged(made.scope, other):
@@ -253,14 +256,14 @@ def test_another_scope_deletes_nothing(where: str) -> None:
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_deletes(role: Role) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     save(made)
     with refused(Forbidden, made.scope):
         progress.delete_progress(caller(made.scope, role), made.scope, made.run_id)
 
 
 def test_nobody_touches_a_scope_that_is_not_granted() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     stranger = caller(fresh_scope())
     assert made.holder is not None
     with refused(NotFound, made.scope):

@@ -14,21 +14,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Lease, LeaseTake, Progress, Run
 from suspensions.operations import leases, progress
-from tests.store import support
-from tests.store.support import (
-    HOUR,
-    MINUTE,
-    TICK,
-    Made,
-    Situation,
-    around,
-    at,
-    claim,
-    name_of,
-    refused,
-    run_at_epoch,
-    this_moment,
-)
+from tests.store import situations
+from tests.store.situations import Made, Situation, name_of, run_at_epoch
+from tests.store.support import HOUR, MINUTE, TICK, around, at, claim, refused, this_moment
 from tests.store.support2 import event_types, run_chain
 from tests.support.builders import caller, continuation, fresh_scope, holder_of, make_pause, make_run, snapshot, take
 
@@ -45,7 +33,9 @@ def save(made: Made, step: int = 1) -> Progress:
     return progress.save_progress(caller(made.scope), made.scope, first, made.holder)
 
 
-@pytest.mark.parametrize("situation", [support.lapsed, support.released, support.started_and_lapsed], ids=name_of)
+@pytest.mark.parametrize(
+    "situation", [situations.lapsed, situations.released, situations.started_and_lapsed], ids=name_of
+)
 def test_a_run_whose_lease_lapsed_or_was_given_up_goes_to_the_new_owner(situation: Situation) -> None:
     made = situation(fresh_scope())
     before = made.run
@@ -59,7 +49,7 @@ def test_a_run_whose_lease_lapsed_or_was_given_up_goes_to_the_new_owner(situatio
 
 
 def test_taking_over_is_told_of_by_one_event_that_names_both() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     reclaim(made)
     assert event_types(made.run_id) == ["run.created", "run.lease_taken"]
     event = run_chain(made.run_id)[-1]
@@ -91,7 +81,7 @@ def test_a_lease_has_lapsed_at_its_very_end() -> None:
 
 
 def test_the_second_taker_finds_a_live_lease() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     reclaim(made)
     with refused(RunLeaseLost, made.scope):
         reclaim(made, take("worker-3"))
@@ -102,7 +92,7 @@ def test_the_second_taker_finds_a_live_lease() -> None:
 
 def test_the_taker_gets_the_last_snapshot() -> None:
     with at(this_moment() - HOUR):
-        made = support.leased(fresh_scope())
+        made = situations.leased(fresh_scope())
         save(made, 1)
         saved = save(made, 2)
 
@@ -112,13 +102,13 @@ def test_the_taker_gets_the_last_snapshot() -> None:
 
 
 def test_without_a_snapshot_there_is_none() -> None:
-    assert reclaim(support.lapsed(fresh_scope()))[1] is None
+    assert reclaim(situations.lapsed(fresh_scope()))[1] is None
 
 
 def test_a_snapshot_of_an_earlier_holder_is_handed_on_until_somebody_saves_anew() -> None:
     now = this_moment()
     with at(now - HOUR):
-        made = support.leased(fresh_scope())
+        made = situations.leased(fresh_scope())
         saved = save(made)
     with at(now - HOUR / 2):
         reclaim(made, take("worker-2"))
@@ -130,7 +120,7 @@ def test_a_snapshot_of_an_earlier_holder_is_handed_on_until_somebody_saves_anew(
 
 def test_a_snapshot_from_before_the_last_pause_is_not_handed_out_as_the_present_one() -> None:
     with at(this_moment() - HOUR):
-        made = support.leased(fresh_scope())
+        made = situations.leased(fresh_scope())
         save(made, 7)
         make_pause(made.scope, run=made.run)
         claim(made.scope, made.run_id, lease=take())
@@ -149,13 +139,13 @@ def test_a_run_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_found(where: str) -> None:
-    made = support.lapsed(fresh_scope(2))
+    made = situations.lapsed(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunNotFound, made.scope, other):
         reclaim(made, scope=other)
 
 
-@pytest.mark.parametrize("situation", [support.leased, support.started_under_a_lease], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.leased, situations.started_under_a_lease], ids=name_of)
 def test_a_live_lease_is_lost_also_by_its_own_holders_name(situation: Situation) -> None:
     made = situation(fresh_scope())
     for owner in ("worker-1", "worker-2"):
@@ -164,13 +154,15 @@ def test_a_live_lease_is_lost_also_by_its_own_holders_name(situation: Situation)
 
 
 def test_a_run_that_was_never_leased_is_not_reclaimed() -> None:
-    for situation in (support.running, support.claimed, support.started):
+    for situation in (situations.running, situations.claimed, situations.started):
         made = situation(fresh_scope())
         with refused(RunLeaseLost, made.scope):
             reclaim(made)
 
 
-@pytest.mark.parametrize("situation", [support.admitted, support.admitted_under_a_lease, support.overdue], ids=name_of)
+@pytest.mark.parametrize(
+    "situation", [situations.admitted, situations.admitted_under_a_lease, situations.overdue], ids=name_of
+)
 def test_an_admitted_run_that_was_not_started_goes_through_start(situation: Situation) -> None:
     made = situation(fresh_scope())
     with refused(InvalidState, made.scope):
@@ -179,21 +171,21 @@ def test_an_admitted_run_that_was_not_started_goes_through_start(situation: Situ
 
 def test_an_admitters_lapsed_lease_gives_nobody_the_run() -> None:
     with at(this_moment() - HOUR):
-        made = support.admitted_under_a_lease(fresh_scope())
+        made = situations.admitted_under_a_lease(fresh_scope())
     with refused(InvalidState, made.scope):
         reclaim(made)
 
 
 @pytest.mark.parametrize("half", [LeaseTake("worker-2"), LeaseTake("", seconds=60), LeaseTake("")], ids=str)
 def test_half_a_lease_takes_nothing(half: LeaseTake) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         reclaim(made, half)
 
 
 @pytest.mark.parametrize("seconds", [0, 3601])
 def test_a_lease_out_of_range_takes_nothing(seconds: int) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     with refused(InvalidRequest, made.scope):
         reclaim(made, take(seconds=seconds))
 
@@ -202,7 +194,7 @@ def test_a_lease_out_of_range_takes_nothing(seconds: int) -> None:
 
 
 def test_a_stalled_process_that_shares_its_successors_name_is_fenced() -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     run, _ = reclaim(made, take("worker-1"))
     assert holder_of(run) == Holder("worker-1", 2)
 
@@ -212,13 +204,13 @@ def test_a_stalled_process_that_shares_its_successors_name_is_fenced() -> None:
 
 @pytest.mark.parametrize("role", [role for role in Role if role not in (Role.AGENT, Role.OPERATOR)])
 def test_only_agents_and_operators_reclaim(role: Role) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     with refused(Forbidden, made.scope):
         leases.reclaim_lease(caller(made.scope, role), made.scope, made.run_id, take("worker-2"))
 
 
 @pytest.mark.parametrize("role", [Role.AGENT, Role.OPERATOR])
 def test_agents_and_operators_reclaim(role: Role) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     run, _ = leases.reclaim_lease(caller(made.scope, role), made.scope, made.run_id, take("worker-2"))
     assert run.lease_epoch == 2

@@ -13,8 +13,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Lease, LeaseTake, Run
 from suspensions.operations import leases
-from tests.store import support
-from tests.store.support import HOUR, MINUTE, TICK, Made, Situation, around, at, name_of, refused, this_moment
+from tests.store import situations
+from tests.store.situations import Made, Situation, name_of
+from tests.store.support import HOUR, MINUTE, TICK, around, at, refused, this_moment
 from tests.store.support2 import event_types
 from tests.support.builders import caller, fresh_scope, holder_of, make_pause, make_run, take
 
@@ -28,11 +29,11 @@ def renew(made: Made, lease: LeaseTake | None = None, holder: Holder | None = No
 @pytest.mark.parametrize(
     "situation",
     [
-        support.leased,
-        support.lapsed,
-        support.admitted_under_a_lease,
-        support.started_under_a_lease,
-        support.started_and_lapsed,
+        situations.leased,
+        situations.lapsed,
+        situations.admitted_under_a_lease,
+        situations.started_under_a_lease,
+        situations.started_and_lapsed,
     ],
     ids=name_of,
 )
@@ -60,7 +61,7 @@ def test_a_lease_can_be_renewed_again_and_again() -> None:
 
 
 def test_an_instant_may_be_given() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     end = this_moment() + 30 * MINUTE
     assert renew(made, LeaseTake("worker-1", end)).lease == Lease("worker-1", end, 1)
 
@@ -80,7 +81,7 @@ def test_a_lease_is_renewed_to_a_later_instant_only(earlier: timedelta) -> None:
 
 @pytest.mark.parametrize("ahead", [timedelta(0), timedelta(seconds=1) - TICK, HOUR + TICK])
 def test_an_end_out_of_range_is_refused(ahead: timedelta) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     with at(this_moment()) as now, refused(InvalidRequest, made.scope):
         renew(made, LeaseTake("worker-1", now + ahead))
 
@@ -96,7 +97,7 @@ def test_a_run_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
 def test_a_run_of_another_scope_is_not_found(where: str) -> None:
-    made = support.leased(fresh_scope(2))
+    made = situations.leased(fresh_scope(2))
     other = around(made.scope)[where]
     with refused(RunNotFound, made.scope, other):
         renew(made, scope=other)
@@ -107,7 +108,7 @@ def test_a_run_of_another_scope_is_not_found(where: str) -> None:
     [Holder("worker-1", 0), Holder("worker-1", 2), Holder("WORKER-1", 1), Holder("worker-2", 1), Holder("", 1)],
     ids=str,
 )
-@pytest.mark.parametrize("situation", [support.leased, support.lapsed], ids=name_of)
+@pytest.mark.parametrize("situation", [situations.leased, situations.lapsed], ids=name_of)
 def test_another_owner_or_epoch_has_lost_the_lease(situation: Situation, holder: Holder) -> None:
     made = situation(fresh_scope())
     with refused(RunLeaseLost, made.scope):
@@ -116,19 +117,19 @@ def test_another_owner_or_epoch_has_lost_the_lease(situation: Situation, holder:
 
 @pytest.mark.parametrize("holder", [Holder("", 0), Holder("worker-1", 0)], ids=str)
 def test_nobody_renews_a_run_that_was_never_leased(holder: Holder) -> None:
-    made = support.running(fresh_scope())
+    made = situations.running(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         renew(made, take(seconds=600), holder)
 
 
 def test_a_holder_that_released_has_lost_the_lease() -> None:
-    made = support.released(fresh_scope())
+    made = situations.released(fresh_scope())
     with refused(RunLeaseLost, made.scope):
         renew(made)
 
 
 def test_a_holder_that_paused_has_lost_the_lease() -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     make_pause(made.scope, run=made.run)
     with refused(RunLeaseLost, made.scope):
         renew(made)
@@ -136,7 +137,7 @@ def test_a_holder_that_paused_has_lost_the_lease() -> None:
 
 @pytest.mark.parametrize("successor", ["worker-1", "worker-2"])
 def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_own_name(successor: str) -> None:
-    made = support.lapsed(fresh_scope())
+    made = situations.lapsed(fresh_scope())
     taken, _ = leases.reclaim_lease(caller(made.scope), made.scope, made.run_id, take(successor))
     with refused(RunLeaseLost, made.scope):
         renew(made)
@@ -145,7 +146,7 @@ def test_a_holder_whose_run_was_taken_over_is_fenced_also_by_a_successor_of_its_
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.AGENT])
 def test_only_an_agent_renews(role: Role) -> None:
-    made = support.leased(fresh_scope())
+    made = situations.leased(fresh_scope())
     assert made.holder is not None
     with refused(Forbidden, made.scope):
         leases.renew_lease(caller(made.scope, role), made.scope, made.run_id, made.holder, take(seconds=600))

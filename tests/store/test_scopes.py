@@ -19,20 +19,9 @@ from suspensions.domain.values import AdmissionRequest, ClaimVersion, Holder, Re
 from suspensions.operations import leases, progress, resumes, runs, suspensions
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import closures
-from tests.store import support
-from tests.store.support import (
-    ACTOR,
-    Made,
-    Situation,
-    around,
-    claim,
-    closing,
-    everything,
-    instant_of,
-    one_row,
-    this_moment,
-    unchanged,
-)
+from tests.store import situations
+from tests.store.situations import Made, Situation, closing
+from tests.store.support import ACTOR, around, claim, everything, instant_of, one_row, this_moment, unchanged
 from tests.store.support2 import rows
 from tests.support.builders import admit as answer
 from tests.support.builders import approve_all, caller, fresh_scope, make_pause, new_suspension, snapshot, take
@@ -50,22 +39,22 @@ class Operation:
 
 
 def _saved(scope: Scope) -> Made:
-    made = support.leased(scope)
+    made = situations.leased(scope)
     assert made.holder is not None
     progress.save_progress(caller(scope), scope, snapshot(made.run_id), made.holder)
     return made
 
 
 def _late(scope: Scope) -> Made:
-    return support.paused_past_its_deadline(scope)
+    return situations.paused_past_its_deadline(scope)
 
 
 def _external(scope: Scope) -> Made:
-    return support.paused(scope, Reason.EXTERNAL_TOOL)
+    return situations.paused(scope, Reason.EXTERNAL_TOOL)
 
 
 def _asking_a_peer(scope: Scope) -> Made:
-    return support.paused(scope, Reason.AGENT_REPLY)
+    return situations.paused(scope, Reason.AGENT_REPLY)
 
 
 def _resume(scope: Scope, made: Made) -> tuple[Scope, str, str, str]:
@@ -83,25 +72,25 @@ def _holder(made: Made) -> Holder:
 OPERATIONS = [
     Operation(
         "pause",
-        support.running,
+        situations.running,
         lambda scope, made: suspensions.create_suspension(caller(scope), new_suspension(scope, made.run_id)),
         "run_not_found",
     ),
     Operation(
         "finish",
-        support.running,
+        situations.running,
         lambda scope, made: runs.finish_run(caller(scope), scope, made.run_id, RunState.COMPLETED),
         "run_not_found",
     ),
     Operation(
         "cancel",
-        support.paused,
+        situations.paused,
         lambda scope, made: runs.cancel_run(caller(scope), scope, made.run_id, "stop"),
         "run_not_found",
     ),
     Operation(
         "decide",
-        support.paused,
+        situations.paused,
         lambda scope, made: resumes.decide(
             caller(scope), scope, made.version.suspension_id, 2, approve_all(made.pause) if made.pause else ()
         ),
@@ -117,19 +106,19 @@ OPERATIONS = [
     ),
     Operation(
         "start",
-        support.admitted,
+        situations.admitted,
         lambda scope, made: resumes.start_resume(caller(scope), *_resume(scope, made)),
         "resume_admission_not_found",
     ),
     Operation(
         "expire",
-        support.overdue,
+        situations.overdue,
         lambda scope, made: resumes.expire_resume(caller(scope), *_resume(scope, made)),
         "resume_admission_not_found",
     ),
     Operation(
         "close",
-        support.started_and_lapsed,
+        situations.started_and_lapsed,
         lambda scope, made: in_transaction(
             closures.close_resume, closing(made, scope=scope, run_revision=3), b"proof", ACTOR
         ),
@@ -137,25 +126,25 @@ OPERATIONS = [
     ),
     Operation(
         "renew",
-        support.leased,
+        situations.leased,
         lambda scope, made: leases.renew_lease(caller(scope), scope, made.run_id, _holder(made), take(seconds=900)),
         "run_not_found",
     ),
     Operation(
         "release",
-        support.leased,
+        situations.leased,
         lambda scope, made: leases.release_lease(caller(scope), scope, made.run_id, _holder(made)),
         "run_not_found",
     ),
     Operation(
         "reclaim",
-        support.lapsed,
+        situations.lapsed,
         lambda scope, made: leases.reclaim_lease(caller(scope), scope, made.run_id, take("worker-2")),
         "run_not_found",
     ),
     Operation(
         "save progress",
-        support.leased,
+        situations.leased,
         lambda scope, made: progress.save_progress(caller(scope), scope, snapshot(made.run_id), _holder(made)),
         "run_lease_lost",
     ),
@@ -167,44 +156,44 @@ OPERATIONS = [
     ),
     Operation(
         "get admission",
-        support.admitted,
+        situations.admitted,
         lambda scope, made: resumes.get_admission(caller(scope), *_receipt(scope, made)),
         "resume_admission_not_found",
     ),
     Operation(
         "latest admission",
-        support.admitted,
+        situations.admitted,
         lambda scope, made: resumes.latest_admission(caller(scope), scope, made.run_id),
         "resume_admission_not_found",
     ),
     Operation(
         "get start",
-        support.started,
+        situations.started,
         lambda scope, made: resumes.get_start(caller(scope), *_receipt(scope, made)),
         "resume_start_not_found",
     ),
     Operation(
         "get expiry",
-        support.expired,
+        situations.expired,
         lambda scope, made: resumes.get_expiry(caller(scope), *_receipt(scope, made)),
         "resume_expiry_not_found",
     ),
     Operation(
         "get closure",
-        support.closed,
+        situations.closed,
         lambda scope, made: closures.get_closure(*_receipt(scope, made)),
         "resume_closure_not_found",
     ),
     Operation(
         "get suspension",
-        support.paused,
+        situations.paused,
         lambda scope, made: suspensions.get_suspension(caller(scope), scope, made.run_id),
         "not_suspended",
         covering=True,
     ),
     Operation(
         "read suspension",
-        support.paused,
+        situations.paused,
         lambda scope, made: suspensions.read_suspension(caller(scope), scope, made.version.suspension_id),
         "suspension_not_found",
         covering=True,
@@ -232,21 +221,21 @@ OPERATIONS = [
     ),
     Operation(
         "claim leased",
-        support.paused,
+        situations.paused,
         lambda scope, made: claim(scope, made.run_id, lease=take(), first=snapshot(made.run_id)),
         "not_suspended",
         covering=True,
     ),
     Operation(
         "claim continuation",
-        support.incomplete,
+        situations.incomplete,
         lambda scope, made: leases.claim_continuation(caller(scope), scope, made.run_id, take()),
         "run_not_found",
         covering=True,
     ),
     Operation(
         "delete suspension",
-        support.claimed,
+        situations.claimed,
         lambda scope, made: suspensions.delete_suspension(caller(scope), scope, made.run_id),
         "not_suspended",
         covering=True,
@@ -302,10 +291,10 @@ def test_another_scopes_row_looks_exactly_like_a_missing_one(operation: Operatio
 Listing = Callable[[Scope], Any]
 
 LISTS: dict[str, tuple[Situation, Listing]] = {
-    "admissions": (support.admitted, lambda scope: resumes.list_admissions(caller(scope), scope, None, 10).items),
-    "starts": (support.started, lambda scope: resumes.list_starts(caller(scope), scope, None, 10).items),
-    "expiries": (support.expired, lambda scope: resumes.list_expiries(caller(scope), scope, None, 10).items),
-    "closures": (support.closed, lambda scope: closures.list_closures(scope, None, 10).items),
+    "admissions": (situations.admitted, lambda scope: resumes.list_admissions(caller(scope), scope, None, 10).items),
+    "starts": (situations.started, lambda scope: resumes.list_starts(caller(scope), scope, None, 10).items),
+    "expiries": (situations.expired, lambda scope: resumes.list_expiries(caller(scope), scope, None, 10).items),
+    "closures": (situations.closed, lambda scope: closures.list_closures(scope, None, 10).items),
     "agent reply runs": (
         _asking_a_peer,
         lambda scope: resumes.list_agent_reply_runs(caller(scope), scope, None, 10),
@@ -324,7 +313,7 @@ def test_these_lists_are_of_the_exact_scope(name: str) -> None:
 
 
 def test_the_next_start_is_of_the_exact_scope() -> None:
-    made = support.admitted(fresh_scope(2))
+    made = situations.admitted(fresh_scope(2))
     for other in around(made.scope).values():
         assert resumes.start_next(caller(other), other, take()) is None
     assert resumes.start_next(caller(made.scope), made.scope, take()) is not None
@@ -353,7 +342,7 @@ def test_the_next_start_is_of_the_exact_scope() -> None:
 def test_a_scope_that_only_looks_like_it_covers_nothing(own: str, other: str) -> None:
     unique = fresh_scope().text.removeprefix("w=")
     mine, theirs = (Scope.parse(text.format(x=unique)) for text in (own, other))
-    made = support.paused_past_its_deadline(mine)
+    made = situations.paused_past_its_deadline(mine)
 
     with unchanged(mine, theirs):
         for act in (
@@ -372,7 +361,7 @@ def test_a_scope_that_only_looks_like_it_covers_nothing(own: str, other: str) ->
 def test_what_follows_a_broader_claim_runs_under_the_runs_own_scope() -> None:
     scope = fresh_scope(3)
     above = Scope.parse(scope.prefixes[1])
-    made = support.paused(scope)
+    made = situations.paused(scope)
     claim(above, made.run_id, lease=take(), first=snapshot(made.run_id))
     holder = Holder("worker-1", 1)
 
@@ -390,7 +379,7 @@ def test_what_follows_a_broader_claim_runs_under_the_runs_own_scope() -> None:
 
 def test_every_row_of_a_whole_life_stands_in_the_runs_scope() -> None:
     scope = fresh_scope(3)
-    made = support.started(scope)
+    made = situations.started(scope)
     later = make_pause(scope, Reason.AGENT_REPLY, run=made.run)
     answer(later)
     one, two, three = scope.prefixes

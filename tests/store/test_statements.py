@@ -18,8 +18,9 @@ from suspensions.queries import runs as run_queries
 from suspensions.queries import suspensions as pause_queries
 from suspensions.queries.queue import Answerer, QueueFilters
 from suspensions.queries.suspensions import Filters
-from tests.store import support
-from tests.store.support import Made, Situation, claim, refused, statements, take
+from tests.store import situations, support
+from tests.store.situations import Made, Situation, take
+from tests.store.support import claim, refused, statements
 from tests.support.builders import (
     admit,
     caller,
@@ -34,7 +35,7 @@ from tests.support.builders import (
 
 
 def _asking_a_peer(scope: Scope) -> Made:
-    return support.paused(scope, Reason.AGENT_REPLY)
+    return situations.paused(scope, Reason.AGENT_REPLY)
 
 
 def _admit(made: Made, **more: Any) -> Any:
@@ -58,30 +59,30 @@ BUDGETS: dict[str, tuple[int, Situation, Callable[[Made], Any]]] = {
     "admit": (7, _asking_a_peer, _admit),
     "admit leased": (7, _asking_a_peer, lambda made: _admit(made, lease=take())),
     "admit with a first snapshot": (8, _asking_a_peer, lambda made: _admit(made, **_first(made))),
-    "start": (7, support.admitted, _start),
-    "start leased": (7, support.admitted, lambda made: _start(made, lease=take())),
-    "start with a first snapshot": (8, support.admitted, lambda made: _start(made, **_first(made))),
-    "create": (5, support.running, lambda made: runs.create_run(caller(made.scope), new_run(made.scope, input="x"))),
+    "start": (7, situations.admitted, _start),
+    "start leased": (7, situations.admitted, lambda made: _start(made, lease=take())),
+    "start with a first snapshot": (8, situations.admitted, lambda made: _start(made, **_first(made))),
+    "create": (5, situations.running, lambda made: runs.create_run(caller(made.scope), new_run(made.scope, input="x"))),
     "pause": (
         7,
-        support.running,
+        situations.running,
         lambda made: suspensions.create_suspension(caller(made.scope), new_suspension(made.scope, made.run_id)),
     ),
-    "claim": (6, support.paused, lambda made: claim(made.scope, made.run_id)),
-    "claim with a first snapshot": (7, support.paused, lambda made: claim(made.scope, made.run_id, **_first(made))),
+    "claim": (6, situations.paused, lambda made: claim(made.scope, made.run_id)),
+    "claim with a first snapshot": (7, situations.paused, lambda made: claim(made.scope, made.run_id, **_first(made))),
     "save": (
         5,
-        support.leased,
+        situations.leased,
         lambda made: progress.save_progress(caller(made.scope), made.scope, snapshot(made.run_id), HOLDER),
     ),
     "renew": (
         5,
-        support.leased,
+        situations.leased,
         lambda made: leases.renew_lease(caller(made.scope), made.scope, made.run_id, HOLDER, take(seconds=900)),
     ),
     "finish": (
         7,
-        support.claimed,
+        situations.claimed,
         lambda made: runs.finish_run(caller(made.scope), made.scope, made.run_id, RunState.COMPLETED, output="x"),
     ),
 }
@@ -122,7 +123,7 @@ BODY = re.compile(r"suspension_continuation|resume_admission\.input\b(?!_)")
 
 
 def test_the_loser_of_a_claim_loads_no_continuation_it_cannot_have() -> None:
-    made = support.claimed(fresh_scope())
+    made = situations.claimed(fresh_scope())
     with statements() as sent, refused(NotSuspended, made.scope):
         claim(made.scope, made.run_id)
     (read,) = [query for query in sent if "suspension_continuation.body" in query]
@@ -130,7 +131,7 @@ def test_the_loser_of_a_claim_loads_no_continuation_it_cannot_have() -> None:
 
 
 def test_the_loser_of_an_admission_reads_no_continuation_and_no_input() -> None:
-    made = support.admitted(fresh_scope())
+    made = situations.admitted(fresh_scope())
     assert made.pause is not None
     with statements() as sent, pytest.raises(CortexError):
         resumes.decide(caller(made.scope), made.scope, made.pause.id, version_of(made.pause).run_revision, ())
@@ -167,7 +168,7 @@ CONTENT = re.compile(r"suspension_continuation|run_content|run_result|\bbody\b|\
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_loads_no_continuation_no_arguments_and_no_input(name: str) -> None:
-    made = support.started(fresh_scope())
+    made = situations.started(fresh_scope())
     make_pause(made.scope, expires_at=support.ANCIENT)
     with statements() as sent:
         LISTS[name](made.scope)

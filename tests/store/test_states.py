@@ -6,7 +6,6 @@ Source: store.md section 1 and the table of section 3. The expectations are the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,28 +14,24 @@ from suspensions.domain import ids
 from suspensions.domain.errors import CortexError
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
-from suspensions.domain.values import ClaimVersion, Holder, PendingCall, Reason, Run
+from suspensions.domain.values import ClaimVersion, Holder, Reason, Run
 from suspensions.operations import leases, progress, resumes, runs, suspensions
 from suspensions.operations.site import start_window
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import admissions, closures, starts
-from tests.store import support
+from tests.store import situations
+from tests.store.situations import SITUATIONS, Made, Situation, closing, name_of, take
 from tests.store.support import (
     ACTOR,
     HOUR,
-    SITUATIONS,
-    Made,
-    Situation,
+    AnyAnswer,
     at,
     claim,
-    closing,
     everything,
     holder_or_nobody,
     live_of,
-    name_of,
     one_row,
     read_run,
-    take,
     this_moment,
 )
 from tests.support.builders import admit as answer
@@ -48,19 +43,6 @@ STRANGER = Holder("worker-1", 1)
 
 
 # -- the actions -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class AnyAnswer:
-    """An answer that no rule of its own refuses: the core of admitting alone is asked."""
-
-    input: bytes
-
-    def build_input(self, reason: Reason, pending: tuple[PendingCall, ...]) -> bytes:
-        return self.input
-
-    def check(self, reason: Reason, pending: tuple[PendingCall, ...], created_by: str) -> None:
-        """Refuses nothing."""
 
 
 def pause(made: Made) -> Any:
@@ -345,7 +327,7 @@ def _require_whole(made: Made) -> None:
 
 @pytest.mark.parametrize("name", _ANSWERED)
 def test_the_same_answer_again_is_the_record_whatever_became_of_the_run(name: str) -> None:
-    made = getattr(support, name)(fresh_scope())
+    made = getattr(situations, name)(fresh_scope())
     before = everything(made.scope)
 
     again = admit_again(made)
@@ -364,7 +346,7 @@ def test_the_table_names_situations_that_there_are() -> None:
 
 
 def test_a_run_begins_at_revision_one() -> None:
-    assert support.running(fresh_scope()).run.revision == 1
+    assert situations.running(fresh_scope()).run.revision == 1
 
 
 def test_a_pause_that_makes_its_run_ends_at_revision_two() -> None:
@@ -380,13 +362,13 @@ def test_a_pause_that_makes_its_run_ends_at_revision_two() -> None:
 
 
 def test_receipts_name_the_revisions_on_either_side_of_their_transition() -> None:
-    made = support.closed(fresh_scope())
+    made = situations.closed(fresh_scope())
     assert made.admission is not None and made.start is not None and made.closure is not None
     assert made.admission.claimed_revision == made.admission.version.run_revision + 1 == 3
     assert made.start.version == made.admission.version
     assert made.closure.run_revision == made.closure.request.run_revision + 1 == made.run.revision == 4
 
-    late = support.expired(fresh_scope())
+    late = situations.expired(fresh_scope())
     assert late.admission is not None
     expiry = starts.get_expiry(late.scope, late.run_id, late.version.suspension_id)
     assert expiry.run_revision == late.admission.claimed_revision + 1 == late.run.revision == 4

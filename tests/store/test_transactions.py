@@ -22,9 +22,8 @@ from suspensions.store import leases as lease_store
 from suspensions.store import progress as progress_store
 from suspensions.store import runs as run_store
 from suspensions.store import suspensions as suspension_store
-from tests.store import support
-from tests.store.support import ACTOR, everything, refused, rows, unchanged
-from tests.store.test_states import AnyAnswer
+from tests.store import situations, support
+from tests.store.support import ACTOR, AnyAnswer, everything, refused, rows, unchanged
 from tests.support.builders import caller, fresh_scope, make_run, new_run, new_suspension, snapshot, take
 
 RUN = ids.id_at(ids.RUN, support.ANCIENT)
@@ -52,7 +51,7 @@ STORE: dict[str, Callable[[], Any]] = {
     "start next": lambda: starts.start_next(SCOPE, take(), ACTOR),
     "expire": lambda: starts.expire_resume_admission(SCOPE, RUN, PAUSE, "", ACTOR),
     "close": lambda: closures.close_resume(
-        support.closing(support.Made(SCOPE, RUN, pause=None), version=VERSION, run_revision=3), b"proof", ACTOR
+        situations.closing(situations.Made(SCOPE, RUN, pause=None), version=VERSION, run_revision=3), b"proof", ACTOR
     ),
     "save interaction": lambda: interaction_store.save_interaction(INTERACTION, "", ACTOR),
     "answer interaction": lambda: interaction_store.answer_interaction(SCOPE, "i-1", {}, ACTOR),
@@ -116,8 +115,8 @@ class Interrupted(Exception):
         lambda made: run_store.create_run(new_run(made.scope), ACTOR),
     ],
 )
-def test_an_operation_that_fails_after_its_writes_leaves_nothing(act: Callable[[support.Made], Any]) -> None:
-    made = support.running(fresh_scope())
+def test_an_operation_that_fails_after_its_writes_leaves_nothing(act: Callable[[situations.Made], Any]) -> None:
+    made = situations.running(fresh_scope())
 
     def write_and_fail() -> None:
         before = everything(made.scope)
@@ -130,7 +129,7 @@ def test_an_operation_that_fails_after_its_writes_leaves_nothing(act: Callable[[
 
 
 def test_a_read_needs_no_transaction_and_starts_none() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with support.statements() as sent:
         suspensions.get_suspension(caller(made.scope), made.scope, made.run_id)
     assert [query.split()[0] for query in sent] == ["SELECT"]
@@ -138,7 +137,7 @@ def test_a_read_needs_no_transaction_and_starts_none() -> None:
 
 
 def test_a_refusal_gives_the_connection_back_clean() -> None:
-    made = support.paused(fresh_scope())
+    made = situations.paused(fresh_scope())
     with refused(AlreadyExists, made.scope):
         suspensions.create_suspension(caller(made.scope), new_suspension(made.scope, made.run_id))
     assert not connection.in_atomic_block

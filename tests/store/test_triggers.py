@@ -21,8 +21,9 @@ from suspensions.models import Admission, Closure, Event, StartOrExpiry
 from suspensions.models.triggers import INSERT_ONLY, KEPT_FOR_GOOD, install_triggers, missing_triggers, trigger_names
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import starts
-from tests.store import support
-from tests.store.support import Made, execute, insert, rows, this_moment, unchanged
+from tests.store import situations, support
+from tests.store.situations import Made
+from tests.store.support import execute, insert, rows, this_moment, unchanged
 from tests.support.builders import fresh_scope
 from tests.support.threads import together
 
@@ -58,7 +59,7 @@ each_purgeable_table = pytest.mark.parametrize("table", PURGEABLE)
 @pytest.fixture
 def made() -> Made:
     """A closed run: it has one row of every kind of receipt, and events."""
-    return support.closed(fresh_scope())
+    return situations.closed(fresh_scope())
 
 
 @contextmanager
@@ -185,8 +186,8 @@ def test_a_new_row_cannot_push_out_one_that_collides_on_another_key(
 
 def test_a_start_cannot_push_out_another_of_the_same_request(engine: str) -> None:
     scope = fresh_scope()
-    support.admitted(scope)
-    start = in_transaction(starts.start_next, scope, support.take(), support.ACTOR, request_id="request-1")
+    situations.admitted(scope)
+    start = in_transaction(starts.start_next, scope, situations.take(), support.ACTOR, request_id="request-1")
     assert start is not None
     row = rows("SELECT * FROM resume_start_or_expiry WHERE run_id = %s", [start.version.run_id])[0]
     for words in INSERTS[engine]:
@@ -286,7 +287,7 @@ def test_a_window_that_is_left_open_takes_its_transaction_with_it(made: Made) ->
 
 
 def test_a_window_that_was_closed_again_lets_the_removal_stand() -> None:
-    made = support.completed(fresh_scope())
+    made = situations.completed(fresh_scope())
     with transaction.atomic():
         open_window()
         assert execute("DELETE FROM event WHERE run_id = %s", [made.run_id]) == 4
@@ -331,7 +332,7 @@ def test_all_triggers_are_there() -> None:
 
 
 def test_each_trigger_that_is_gone_is_found_by_the_check_and_installed_again_by_a_migration(engine: str) -> None:
-    made = support.closed(fresh_scope())
+    made = situations.closed(fresh_scope())
     gone: list[str] = []
     try:
         for name in sorted(trigger_names(engine)):
