@@ -78,8 +78,8 @@ def with_attempts(once: Callable[[Finished], R]) -> R:
     It is begun anew only where nothing can have been committed: a deadlock, a lost connection before the commit,
     or a unique key that somebody else filled a moment ago (the second look then finds the record).
 
-    Raises: CommitUnknown where the connection was lost while committing; StoreBusy where SQLite's one write lock was
-    not to be had in time, or every attempt failed; the refusal that a violated key stands for.
+    Raises: CommitUnknown where the connection was lost or the disk failed while committing; StoreBusy where SQLite's
+    one write lock was not to be had in time, or every attempt failed; the refusal that a violated key stands for.
     """
     for attempt in range(1, ATTEMPTS + 1):
         finished: list[bool] = []
@@ -95,7 +95,7 @@ def with_attempts(once: Callable[[Finished], R]) -> R:
                 raise _translated(error) from error
         except (OperationalError, InterfaceError) as error:
             lost = connection_lost(error)
-            if finished and lost:
+            if finished and (lost or _leaves_open(error)):
                 connection.close()
                 raise CommitUnknown from error
             if not lost and not _may_be_retried(error):
@@ -121,6 +121,15 @@ def connection_lost(error: Exception) -> bool:
         return False
     state = sqlstate(error)
     return state is None or state.startswith(_CONNECTION_EXCEPTION) or state in _GONE
+
+
+def _leaves_open(error: Exception) -> bool:
+    """Whether a failed COMMIT may be found again all the same.
+
+    PostgreSQL's answer, where there is one, says that it was rolled back. SQLite's tells of its file: what reached the
+    disk nobody knows, unless the lock was not to be had.
+    """
+    return connection.vendor == "sqlite" and not is_locked(error)
 
 
 def is_locked(error: Exception) -> bool:

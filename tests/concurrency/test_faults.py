@@ -6,6 +6,7 @@ is not to be had.
 
 from __future__ import annotations
 
+import resource
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -169,6 +170,29 @@ def a_write_lock_that_comes_free_is_waited_for() -> None:
     assert [answer.fresh for answer in answers] == [True]
 
 
+def _no_more_room() -> None:
+    """No file of this process takes another byte, as on a disk that fails."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, most))
+
+
+def a_disk_that_fails_while_committing_leaves_it_open_and_the_repeat_tells() -> None:
+    """What of the commit reached the disk, nobody knows: after a power cut the log may hold all of it."""
+    after = _expected()
+    scope = fresh_scope()
+    call = _decision(scope)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with failpoints.installed(Once(Point.BEFORE_COMMIT, _no_more_room)):
+            outcome = attempt(call)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert outcome.code == "commit_unknown"
+    assert attempt(call).answered
+    assert not attempt(call).fresh
+    assert footprint(scope) == after
+
+
 _FAULTS: dict[str, list[Callable[[], None]]] = {
     "postgresql": [
         a_connection_cut_before_the_commit_is_made_anew,
@@ -179,6 +203,7 @@ _FAULTS: dict[str, list[Callable[[], None]]] = {
     "sqlite": [
         a_write_lock_that_is_never_free_is_told_as_busy,
         a_write_lock_that_comes_free_is_waited_for,
+        a_disk_that_fails_while_committing_leaves_it_open_and_the_repeat_tells,
     ],
 }
 
