@@ -23,8 +23,9 @@ def limit_waiting(milliseconds: int) -> None:
 
 
 def lock_grants(principal: str) -> tuple[Grant, ...]:
-    """An active principal's grants as they are now, held until the commit: a revocation waits or wins."""
-    lock = " FOR SHARE OF access_grant" if sql.is_postgresql() else ""
+    """An active principal's grants as they are now, held until the commit with its account: whoever revokes one of
+    them, or the account, waits or wins."""
+    lock = " FOR SHARE OF access_grant, auth_user" if sql.is_postgresql() else ""
     active = "auth_user.is_active" if sql.is_postgresql() else "auth_user.is_active = 1"
     rows = sql.fetch_all(
         "SELECT access_grant.scope, access_grant.role FROM access_grant"
