@@ -24,6 +24,8 @@ from tests.store.support import (
     around,
     at,
     claim,
+    execute,
+    read_run,
     refused,
     statements,
     this_moment,
@@ -108,6 +110,25 @@ def test_a_pause_that_was_claimed_or_cancelled_leaves_the_list() -> None:
     assert expired(scope) == [made.id]
     claim(scope, made.run_id, expired_by=now)
     assert expired(scope) == []
+
+
+@pytest.mark.parametrize("deadline", [None, ANCIENT])
+def test_an_earlier_pause_of_a_run_that_paused_again_is_not_listed(deadline: datetime | None) -> None:
+    scope = fresh_scope()
+    earlier = make_pause(scope, expires_at=this_moment() - MINUTE)
+    claim(scope, earlier.run_id, expired_by=this_moment())
+    later = make_pause(scope, run=read_run(scope, earlier.run_id), expires_at=deadline)
+    assert expired(scope) == ([] if deadline is None else [later.id])
+
+
+@pytest.mark.parametrize("state", ["created", "running", "completed"])
+def test_a_live_pause_of_an_imported_run_that_is_not_paused_is_not_listed(state: str) -> None:
+    scope = fresh_scope()
+    pause = make_pause(scope, expires_at=ANCIENT)
+    execute("UPDATE run SET state = %s WHERE id = %s", [state, pause.run_id])
+    assert expired(scope) == []
+    with refused(NotSuspended, scope):
+        claim(scope, pause.run_id, expired_by=this_moment())
 
 
 def test_an_item_tells_the_pause_and_previews_its_calls() -> None:
