@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from suspensions.domain import ids
 from suspensions.domain.errors import InteractionConflict
 from suspensions.domain.interaction_files import MAX_FILE_BYTES, file_name
 from suspensions.domain.scopes import Scope
@@ -334,7 +333,9 @@ def test_an_id_that_is_no_safe_file_name_is_reported_not_written(
     assert [file.name for file in folder.iterdir()] == ["fine.json"]
 
 
-@pytest.mark.parametrize("interaction_id", ["a", "-rf", "7", ids.new_id("evt"), "toolu_01A-b.c@d+e~f=g", "x" * 200])
+@pytest.mark.parametrize(
+    "interaction_id", ["a", "-rf", "7", "evt_01kb9x6q3hf5trm0c8zv2w4yej", "toolu_01A-b.c@d+e~f=g", "x" * 200]
+)
 def test_ordinary_ids_are(interaction_id: str) -> None:
     assert file_name(interaction_id) == f"{interaction_id}.json"
 
