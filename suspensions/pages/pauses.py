@@ -185,7 +185,6 @@ class PauseView:
             shared_note=self.shared_note(),
             deadline=self._deadline() if not over else None,
             start_by=Deadline(start_by, after="to start") if start_by else None,
-            looking=[_looking(mark, visit) for mark in marks],
             people=self._people(marks) if not over and pause.reason is not Reason.AGENT_REPLY else (),
             nobody=not over and pause.reason is not Reason.AGENT_REPLY and not self._answerers,
             bound_to=self._bound_to(),

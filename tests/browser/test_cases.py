@@ -281,6 +281,24 @@ def test_an_open_form_is_told_that_somebody_decided(agent: Agent, visit: Callabl
     expect(page.locator("#call-0-note")).to_have_value("half a no")
 
 
+def test_a_hidden_tab_asks_for_nothing(agent: Agent, visit: Callable[..., Visitor]) -> None:
+    agent.pause(CALL)
+    dana = visit()
+    page = dana.page
+    page.clock.install()
+    page.goto("/")
+    sign_in(page, dana.name)
+    expect(page.locator("h1")).to_have_text("Queue")
+    polls: list[str] = []
+    page.on("request", lambda request: polls.append(request.url) if "part=news" in request.url else None)
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    page.clock.run_for(30_000)
+    assert polls == []
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: false})")
+    with page.expect_response(lambda response: "part=news" in response.url):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
 # -- choosing ----------------------------------------------------------------------------------------------
 
 

@@ -347,7 +347,9 @@ def pause_page(form: c.DecisionForm | None, **more: object) -> c.PausePage:
         shared_note="Connection OSL-SEA was cancelled by us on 11 March. The customer agreed to Saturday, asked for "
         "business if there is a seat, and asked for something in return for the night at the gate.",
         deadline=c.Deadline(ahead(seconds=712)),
-        looking=[c.Deciding("Priya Raman", "approver", timedelta(seconds=40))],
+        news=c.PauseNews(
+            "/suspensions/x?part=news", NOW, [c.Deciding("Priya Raman", "approver", timedelta(seconds=40))]
+        ),
         people=[
             c.Deciding("You", "approver"),
             c.Deciding("Dana Whitlock", "approver"),
@@ -438,7 +440,7 @@ def pause_lost() -> c.PausePage:
         links=[c.Link("Open the receipt", "/receipts/x"), c.Link("Next in queue", "/next", primary=True, key="n")],
     )
     standing = c.Standing(banner, calls, NOW, kept=[c.KeptText("Note for call 1", "Economy only: held for crew.")])
-    return pause_page(None, standing=standing, deadline=None, looking=[])
+    return pause_page(None, standing=standing, deadline=None, news=None)
 
 
 def pause_decided() -> c.PausePage:
@@ -465,7 +467,7 @@ def pause_decided() -> c.PausePage:
         digest="6ff79f69" * 8,
     )
     return pause_page(
-        None, standing=standing, deadline=None, looking=[], start_by=c.Deadline(ahead(minutes=15), "fails", "to start")
+        None, standing=standing, deadline=None, news=None, start_by=c.Deadline(ahead(minutes=15), "fails", "to start")
     )
 
 
@@ -483,7 +485,7 @@ def pause_external() -> c.PausePage:
         "external_tool",
         deadline=None,
     )
-    return pause_page(form, title="care-desk waits for the result of 1 call", deadline=None, looking=[])
+    return pause_page(form, title="care-desk waits for the result of 1 call", deadline=None, news=None)
 
 
 def pause_peer() -> c.PausePage:
@@ -497,7 +499,7 @@ def pause_peer() -> c.PausePage:
     return pause_page(
         None,
         title="disruption-care asks another agent",
-        looking=[],
+        news=None,
         people=[],
         read_only=c.ReadOnlyCalls(banner, calls, "agent_reply"),
     )
@@ -740,7 +742,6 @@ def sign_in_again() -> c.SignInPage:
         "ines.baptista",
         "Name or password is wrong.",
         ended=True,
-        ended_at=ago(minutes=2),
         typed_kept=True,
     )
 
@@ -786,8 +787,6 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
         "problem_kind.html",
         c.ProblemKindPage(chrome(""), "run_conflict", "The run moved on", 409, ["Somebody else was faster."]),
     ),
-    "400": lambda: Sample("400.html", None),
     "403": lambda: Sample("403.html", None),
-    "404": lambda: Sample("404.html", None),
     "500": lambda: Sample("500.html", None),
 }

@@ -161,7 +161,7 @@ def _waiting(made: Scenery) -> None:
     reservations = [(f"c{n}", "cancel_reservation", f'{{"reservation_id": "{code}"}}', "Same customer, three tickets.")
                     for n, code in enumerate(("9KD3VA", "P2LX7C", "W8HM4E"))]  # fmt: skip
     made.pause("three", reservations, agent="refund-desk", project="refunds", waited=26, left=34)
-    for name, code in (("bulk-1", "K7QPL2"), ("bulk-2", "4HDXWR")):
+    for name, code in (("bulk-1", "K7QPL2"), ("bulk-2", "4HDXWR"), ("bulk-3", "J2WX8A"), ("bulk-4", "B5TT1C")):
         calls: Calls = [
             ("c1", "cancel_reservation", f'{{"reservation_id": "{code}"}}', "Business fare, change of plans.")
         ]

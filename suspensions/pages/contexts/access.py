@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from suspensions.pages.contexts.frame import Chrome, Link, Option
 from suspensions.pages.contexts.pause import KeptText
@@ -23,7 +22,6 @@ class SignInPage:
     username: str = ""
     fault: str = ""
     ended: bool = False
-    ended_at: datetime | None = None
     typed_kept: bool = False
 
 

@@ -267,7 +267,6 @@ class PausePage:
     shared_note: str = ""
     deadline: Deadline | None = None
     start_by: Deadline | None = None
-    looking: Sequence[Deciding] = ()
     people: Sequence[Deciding] = ()
     nobody: bool = False
     """Whether no approver holds a grant, so that nobody can answer."""

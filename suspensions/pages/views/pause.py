@@ -34,9 +34,9 @@ SWAPPED = (200, 409, 422)
 @signed_in
 def show(visit: Visit, suspension_id: str) -> HttpResponse:
     """The pause; opening its form places a soft mark that blocks nobody."""
-    read = read_pause(visit.everywhere, suspension_id)
     request = visit.request
-    view = PauseView(visit, read, read_kept(take_kept(request)) if request.method == "GET" else None)
+    read = read_pause(visit.everywhere, suspension_id)
+    view = PauseView(visit, read)
     if view.may_answer and request.method == "GET":
         mark_looking(visit.caller, read.pause.scope, suspension_id)
     if request.GET.get("part") == "news":
@@ -46,6 +46,9 @@ def show(visit: Visit, suspension_id: str) -> HttpResponse:
     if whole and wants_fragment(request):
         talk = conversation(restore_continuation(read.pause.continuation), "", whole=True)
         return render_fragment(request, "suspensions/_conversation.html", {"talk": talk})
+    if request.method == "GET":
+        # Only the page itself: a poll of the old one must not swallow what was typed before the session ended.
+        view = PauseView(visit, read, read_kept(take_kept(request)))
     return _render(view, whole=whole)
 
 
