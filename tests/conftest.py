@@ -9,7 +9,7 @@ from django.db import connection
 from hypothesis import settings as hypothesis_settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests.support.engine import own_database, worker_name
+from tests.support.engine import own_database, reset_database, worker_name
 
 # On a busy machine a single example may take any time; the timeout per test is what bounds it.
 hypothesis_settings.register_profile("suite", deadline=None)
@@ -66,3 +66,9 @@ def engine() -> str:
 def scope() -> str:
     """Give a scope that no other test has: ``w=<random>``."""
     return f"w={secrets.token_hex(8)}"
+
+
+@pytest.fixture
+def empty_database() -> None:
+    """Empty it first: a sweep would count, and pass over, the rows that other tests broke on purpose."""
+    reset_database()

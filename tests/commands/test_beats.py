@@ -32,6 +32,7 @@ def kept(name: str) -> dict[str, Any]:
     return {host: when for there, host, when in beats() if there == name}
 
 
+@pytest.mark.usefixtures("empty_database")
 def test_a_sweep_beats() -> None:
     before = clock.now()
     execute("DELETE FROM beat WHERE name = %s", [NAME])

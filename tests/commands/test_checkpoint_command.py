@@ -90,6 +90,7 @@ def test_checkpoints_are_of_everything(public_key: str, private_key: str, scope:
     assert "SubjectPublicKeyInfo" in refused("verify_receipts", "--checkpoint-key", private_key)
 
 
+@pytest.mark.usefixtures("empty_database")
 @pytest.mark.parametrize(("key", "signed"), [(True, 1), (False, 0)])
 def test_a_sweep_signs_what_is_due_where_the_settings_name_a_key(key: bool, signed: int, private_key: str) -> None:
     with restored(*SIGNED):

@@ -60,6 +60,7 @@ def sweeper(*words: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.usefixtures("empty_database")
 def test_once_sweeps_and_says_what_it_did() -> None:
     pause = expired_pause()
     out = StringIO()
@@ -71,6 +72,7 @@ def test_once_sweeps_and_says_what_it_did() -> None:
     assert out.getvalue().endswith(" 0 failed\n")
 
 
+@pytest.mark.usefixtures("empty_database")
 def test_once_ends_with_an_error_where_a_row_failed() -> None:
     with broken_pause(builders.fresh_scope()), pytest.raises(CommandError, match="could not be swept"):
         call_command("sweep", "--once", stdout=StringIO())
