@@ -23,6 +23,4 @@ class SuspensionsConfig(AppConfig):
 
 def _install_triggers(using: str = DEFAULT_DB_ALIAS, **_: object) -> None:
     """SQLite drops a table's triggers silently when the table is altered, so they are installed anew each time."""
-    from suspensions.models.triggers import install_triggers
-
-    install_triggers(connections[using])
+    import_module("suspensions.models.triggers").install_triggers(connections[using])
