@@ -154,6 +154,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_document_closes_an_uncertain_resume(path: str, tmp_path: Path) -> None:
     made = drill("uncertain-resume")
     with running_server() as server:
@@ -164,7 +165,7 @@ def test_the_document_closes_an_uncertain_resume(path: str, tmp_path: Path) -> N
             capture_output=True,
             text=True,
             check=False,
-            timeout=100,
+            timeout=240,
         )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert state_of(made["run"]) == "incomplete"

@@ -334,7 +334,7 @@ def test_an_id_that_is_no_safe_file_name_is_reported_not_written(
 
 
 @pytest.mark.parametrize(
-    "interaction_id", ["a", "-rf", "7", "evt_01kb9x6q3hf5trm0c8zv2w4yej", "toolu_01A-b.c@d+e~f=g", "x" * 200]
+    "interaction_id", ["a", "-rf", "7", "evt_01kb9x6q3hf5trm0c8zv2w4yej", "toolu_1A-b.c@d+e~f=g", "x" * 200]
 )
 def test_ordinary_ids_are(interaction_id: str) -> None:
     assert file_name(interaction_id) == f"{interaction_id}.json"
