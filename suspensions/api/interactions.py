@@ -8,7 +8,7 @@ from django.http import HttpResponse
 
 from suspensions.api import shapes
 from suspensions.api.members import FLAG, PAGED
-from suspensions.api.requests import ANSWER, NEW_INTERACTION, RESULT
+from suspensions.api.requests import ANSWER, NEW_INTERACTION, RESULT, SETTLED
 from suspensions.api.routes import Call, answer, made, nothing, route
 from suspensions.domain import limits
 from suspensions.domain.policy import Role
@@ -114,7 +114,7 @@ def resolve_interaction(call: Call) -> HttpResponse:
 @route(
     "Mark a question as settled by another road",
     Role.AGENT,
-    body=RESULT,
+    body=SETTLED,
     gives={204: None},
     codes=("interaction_not_found",),
 )

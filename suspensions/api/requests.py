@@ -293,8 +293,17 @@ NEW_INTERACTION = Shape(
         "messages": Member(_messages, {"type": "array", "items": {}}),
     },
 )
+
+
+def _block(value: Any, pointer: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise invalid(pointer, "must be a block")
+    return value
+
+
 ANSWER = Shape("InteractionAnswer", {"result": as_is(_BLOCK).must()})
 RESULT = Shape("InteractionResult", {"result": as_is(_BLOCK)}, may_be_left_out=True)
+SETTLED = Shape("InteractionSettled", {"result": Member(_block, _BLOCK)}, may_be_left_out=True)
 
 
 PATH_IDS: Mapping[str, Member] = {
@@ -329,4 +338,5 @@ SHAPES = (
     NEW_INTERACTION,
     ANSWER,
     RESULT,
+    SETTLED,
 )
