@@ -95,7 +95,8 @@ class StartWindow:
 
 _READ = (
     f"SELECT {run_rows.SELECT}, {SELECT}, {suspension_rows.SELECT},"
-    " (SELECT live.id FROM suspension live WHERE live.run_id = run.id AND live.retired_at IS NULL)"
+    " (SELECT live.id FROM suspension live"
+    " WHERE live.run_id = run.id AND live.retired_at IS NULL AND live.claimed_at IS NULL)"
     " FROM run"
     " LEFT JOIN resume_admission ON resume_admission.suspension_id = %s AND resume_admission.run_id = run.id"
     " LEFT JOIN suspension ON suspension.id = %s AND suspension.run_id = run.id"

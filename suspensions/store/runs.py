@@ -197,7 +197,9 @@ def _claim_to_end(row: RunRow, holder: Holder | None, actor: Actor, now: datetim
 
     Raises: NotSuspended; RunLeaseLost for whoever says to hold the run, since nobody holds a paused one.
     """
-    live = sql.fetch_one("SELECT id FROM suspension WHERE run_id = %s AND retired_at IS NULL", (row.id,))
+    live = sql.fetch_one(
+        "SELECT id FROM suspension WHERE run_id = %s AND retired_at IS NULL AND claimed_at IS NULL", (row.id,)
+    )
     if live is None:
         raise NotSuspended(row.state)
     if holder is not None:

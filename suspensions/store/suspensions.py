@@ -329,7 +329,7 @@ def claim(
     lease_columns, taken = guards.lease_columns(row, lease, now)
     row.contents = values[run_rows.WIDTH : run_rows.WIDTH + 3]
     suspension = suspension_rows.read_row(values[run_rows.WIDTH + 3 :])
-    if suspension is None:
+    if suspension is None or suspension.claimed_at is not None:
         raise NotSuspended(row.state)
     _require_claimable(row, suspension, version, expired_by, now)
     if rule is not None:

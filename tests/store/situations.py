@@ -227,9 +227,23 @@ def created(scope: Scope) -> Made:
     return made
 
 
+def created_under_a_lease(scope: Scope) -> Made:
+    """An imported run that never ran, and that says that somebody holds it."""
+    made = leased(scope)
+    execute("UPDATE run SET state = 'created', started_at = NULL WHERE id = %s", [made.run_id])
+    return made
+
+
 def paused_without_a_live_pause(scope: Scope) -> Made:
     made = paused(scope)
     execute("UPDATE suspension SET retired_at = updated_at WHERE run_id = %s", [made.run_id])
+    return made
+
+
+def paused_by_a_claimed_pause(scope: Scope) -> Made:
+    """A run that says to be paused while its live pause says that it was claimed."""
+    made = paused(scope)
+    execute("UPDATE suspension SET claimed_at = updated_at WHERE run_id = %s", [made.run_id])
     return made
 
 
@@ -299,6 +313,7 @@ Situation = Callable[[Scope], Made]
 
 SITUATIONS: tuple[Situation, ...] = (
     created,
+    created_under_a_lease,
     running,
     leased,
     lapsed,
@@ -306,6 +321,7 @@ SITUATIONS: tuple[Situation, ...] = (
     paused,
     paused_past_its_deadline,
     paused_without_a_live_pause,
+    paused_by_a_claimed_pause,
     claimed,
     admitted,
     admitted_under_a_lease,

@@ -332,10 +332,21 @@ def test_the_same_id_with_other_content_is_refused(other: dict[str, Any]) -> Non
 def test_the_same_id_for_another_run_is_refused() -> None:
     made = situations.running(fresh_scope())
     other = situations.running(made.scope)
-    chosen = ids.new_id(ids.SUSPENSION)
-    pause(made, id=chosen)
+    new = new_suspension(made.scope, made.run_id, id=ids.new_id(ids.SUSPENSION))
+    create(new)
     with refused(AlreadyExists, made.scope):
-        pause(other, id=chosen)
+        create(replace(new, run_id=other.run_id))
+
+
+@pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])
+def test_the_very_same_request_in_another_scope_is_another_one_and_finds_no_record(where: str) -> None:
+    new = with_run(fresh_scope(2), id=ids.new_id(ids.SUSPENSION))
+    create(new)
+    other = around(new.scope)[where]
+    assert new.run is not None
+    with refused(AlreadyExists, new.scope, other) as refusal:
+        create(replace(new, scope=other, run=replace(new.run, scope=other)))
+    assert refusal.value.members() == {}
 
 
 @pytest.mark.parametrize("where", ["above", "below", "beside", "elsewhere"])

@@ -174,7 +174,7 @@ EXPECTED: dict[Callable[[Made], Any], tuple[str, dict[str, str]]] = {
         {
             **_each((*_RUNNING_FREELY, *_HELD), "paused +1"),
             **_each(("paused", "paused_past_its_deadline"), "already_exists"),
-            "paused_without_a_live_pause": "paused +0",
+            **_each(("paused_without_a_live_pause", "paused_by_a_claimed_pause"), "paused +0"),
         },
     ),
     plain_claim: (
@@ -195,6 +195,7 @@ EXPECTED: dict[Callable[[Made], Any], tuple[str, dict[str, str]]] = {
         "not_suspended",
         {
             **_each(("paused", "paused_past_its_deadline", *_WAITING_FOR_A_START), "invalid_state"),
+            "paused_by_a_claimed_pause": "invalid_state",
             **_each(("claimed", "started", "started_under_a_lease", "started_and_lapsed"), "running +0"),
             "running_though_closed": "running +0",
         },
@@ -207,6 +208,8 @@ EXPECTED: dict[Callable[[Made], Any], tuple[str, dict[str, str]]] = {
         "run_lease_lost",
         {
             **_each((*_HELD, "lapsed", "admitted_under_a_lease", "started_and_lapsed"), "running +0"),
+            # Giving a lease up is harmless wherever it stands.
+            "created_under_a_lease": "created +0",
             # The lease is gone already, and nobody took it since.
             **_each(("released", "closed"), AS_IT_IS),
         },
@@ -233,7 +236,7 @@ EXPECTED: dict[Callable[[Made], Any], tuple[str, dict[str, str]]] = {
             **_each((*_RUNNING_FREELY, "admitted", "overdue"), "cancelled +1"),
             **_each((*_HELD, "admitted_under_a_lease"), "run_lease_lost"),
             **_each(("paused", "paused_past_its_deadline"), "cancelled +2"),
-            "paused_without_a_live_pause": "not_suspended",
+            **_each(("paused_without_a_live_pause", "paused_by_a_claimed_pause"), "not_suspended"),
         },
     ),
     admit: (
