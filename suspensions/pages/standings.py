@@ -13,7 +13,7 @@ from typing import Any
 from suspensions.domain.errors import CortexError, MalformedJson
 from suspensions.domain.standing import Stand
 from suspensions.domain.strict_json import loads
-from suspensions.domain.values import Expiry, Outcome, Reason, Start
+from suspensions.domain.values import Admission, Expiry, Outcome, Reason, Start
 from suspensions.pages.arguments import changes
 from suspensions.pages.contexts import Banner, CallOutcome, CallView, Link, ReceiptLink, Standing
 from suspensions.pages.formats import duration
@@ -173,6 +173,9 @@ def _unanswered(read: PauseRead, stand: Stand) -> Banner:
     return Banner("info", "Over.", words, at=pause.retired_at, icon="history")
 
 
+_KEPT = "What you typed is below and can be copied. It was not sent."
+
+
 def _lost(
     read: PauseRead,
     stand: Stand,
@@ -181,52 +184,42 @@ def _lost(
     reader: Reader,
 ) -> Banner:
     """For whoever answered too late: who won and when, what stands, and that the typed text is kept."""
-    admission, pause, now = read.admission, read.pause, reader.now
-    kept = "What you typed is below and can be copied. It was not sent."
-    links = [reader.next_link]
-    if admission is not None:
-        ago = duration(now - admission.admitted_at)
-        verbs = {_VERBS.get(made["outcome"], "decided") for made in decided.values()} or {"answered"}
-        verb = verbs.pop() if len(verbs) == 1 else "decided"
-        who = reader.name(admission.admitted_by.principal)
-        mine = "This other decision" if who == "You" else "Your decision"
-        return Banner(
-            "stop",
-            f"{who} {verb} this {ago} ago. {mine} was not taken.",
-            alert=True,
-            aside=kept,
-            calls=[CallOutcome(call.number, call.tool, call.outcome) for call in calls if call.outcome],
-            links=[Link("Open the receipt", reader.receipt_href["admission"]), *links],
-        )
-    if stand in (Stand.LATE, Stand.TIMED_OUT) and pause.expires_at is not None:
-        late = duration(now - pause.expires_at)
-        return Banner(
-            "stop",
-            "Time ran out.",
-            f"The run fails and no call runs. Your decision came {late} too late and was not taken. The deadline was",
-            alert=True,
-            at=pause.expires_at,
-            aside=kept,
-            icon="timer-off",
-            links=links,
-        )
-    if stand is Stand.CANCELLED:
-        return Banner(
-            "stop",
-            "The run was cancelled. Your decision was not taken.",
-            "No call of it runs. Cancelled at",
-            alert=True,
-            at=pause.retired_at,
-            aside=kept,
-            icon="ban",
-            links=links,
-        )
-    return Banner(
+    pause = read.pause
+    banner = Banner(
         "stop",
         "The run has moved on. Your decision was not taken.",
         f"It is {read.run.state} at revision {read.run.revision}.",
         alert=True,
-        aside=kept,
+        aside=_KEPT,
         icon="history",
-        links=links,
+        links=[reader.next_link],
+    )
+    if read.admission is not None:
+        return _lost_to(read.admission, decided, calls, reader)
+    if stand in (Stand.LATE, Stand.TIMED_OUT) and pause.expires_at is not None:
+        late = duration(reader.now - pause.expires_at)
+        text = f"The run fails and no call runs. Your decision came {late} too late and was not taken. The deadline was"
+        return replace(banner, title="Time ran out.", text=text, at=pause.expires_at, icon="timer-off")
+    if stand is Stand.CANCELLED:
+        title, text = "The run was cancelled. Your decision was not taken.", "No call of it runs. Cancelled at"
+        return replace(banner, title=title, text=text, at=pause.retired_at, icon="ban")
+    return banner
+
+
+def _lost_to(
+    admission: Admission, decided: Mapping[str, Mapping[str, Any]], calls: Sequence[CallView], reader: Reader
+) -> Banner:
+    """For whoever lost to another answer, maybe to one of their own."""
+    ago = duration(reader.now - admission.admitted_at)
+    verbs = {_VERBS.get(made["outcome"], "decided") for made in decided.values()} or {"answered"}
+    verb = verbs.pop() if len(verbs) == 1 else "decided"
+    who = reader.name(admission.admitted_by.principal)
+    mine = "This other decision" if who == "You" else "Your decision"
+    return Banner(
+        "stop",
+        f"{who} {verb} this {ago} ago. {mine} was not taken.",
+        alert=True,
+        aside=_KEPT,
+        calls=[CallOutcome(call.number, call.tool, call.outcome) for call in calls if call.outcome],
+        links=[Link("Open the receipt", reader.receipt_href["admission"]), reader.next_link],
     )
