@@ -120,10 +120,9 @@ def verify_missing(
 
 
 def _missing_fault(missing: Missing, records: Mapping[int, PurgeRecord], public_keys: Keys) -> str | None:
-    if missing.there is not None:
-        return "another event stands there now"
     if missing.purged_in is None or missing.purged is None:
-        return "no event stands there now"
+        return f"{'no' if missing.there is None else 'another'} event stands there now"
+    # What stands there after the purge is another chain, under a name that was free again.
     record, then, purged = records.get(missing.purged_in), missing.head, missing.purged
     told = f"purge record {missing.purged_in}, which tells of its removal,"
     if purged.position < then.position or (purged.position == then.position and purged.hash != then.hash):

@@ -46,7 +46,7 @@ class Scope:
 
     def covers(self, other: Scope) -> bool:
         """Whether `other` is this scope or lies below it."""
-        return other.prefixes[self.depth - 1] == self.text
+        return other.text == self.text or other.text.startswith(f"{self.text}/")
 
     def __str__(self) -> str:
         return self.text

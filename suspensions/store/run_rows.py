@@ -174,14 +174,15 @@ def move(
 ) -> list[sql.Write]:
     """The writes that change a locked run and tell of it; the row in hand is brought up to date.
 
-    The update's WHERE repeats the state, revision and chain position that were read, so that a write
-    without the lock finds no row instead of making history twice.
+    The update's WHERE repeats the state, revision, lease and chain position that were read, so that a write
+    without the lock finds no row instead of making history twice, or taking what was just renewed.
     """
     guard = {
         "id": row.id,
         "state": row.state,
         "revision": row.revision,
         "lease_epoch": row.lease_epoch,
+        "lease_expires_at": row.lease_expires_at,
         "event_position": row.event_position,
     }
     revision = row.revision + revisions

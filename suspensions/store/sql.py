@@ -5,16 +5,18 @@ Source: store.md sections 3 and 9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection, transaction
 
 from suspensions.domain.failpoints import Point, reach
 from suspensions.models.fields import to_database
+from suspensions.store import driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,12 @@ def require_transaction() -> None:
 
 
 def is_postgresql() -> bool:
-    return connection.vendor == "postgresql"
+    return driver.vendor() == "postgresql"
 
 
 def instant(value: datetime | None) -> Any:
     """An instant as a parameter, the same as the ORM's column writes it."""
-    return to_database(value, connection.vendor)
+    return to_database(value, driver.vendor())
 
 
 def lock_run(run_id: str, scope: str) -> None:
@@ -66,8 +68,7 @@ def lock_covered_run(run_id: str, prefix_column: str, scope: str) -> None:
 def _lock(column: str, run_id: str, scope: str) -> None:
     reach(Point.BEFORE_LOCK)
     if is_postgresql():
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT 1 FROM run WHERE id = %s AND {column} = %s FOR UPDATE", (run_id, scope))
+        driver.run(f"SELECT 1 FROM run WHERE id = %s AND {column} = %s FOR UPDATE", (run_id, scope), driver.first)
     reach(Point.AFTER_LOCK)
 
 
@@ -78,59 +79,70 @@ def lock_request(*names: str) -> None:
     """
     reach(Point.BEFORE_LOCK)
     if is_postgresql():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", ("\n".join(names),))
+        driver.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", ("\n".join(names),), driver.first)
     reach(Point.AFTER_LOCK)
 
 
 def fetch_one(sql: str, parameters: Sequence[Any]) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        row: tuple[Any, ...] | None = cursor.fetchone()
+    row = driver.run(sql, parameters, driver.first)
     reach(Point.AFTER_READ)
     return row
 
 
 def fetch_all(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    rows = driver.run(sql, parameters, driver.every)
     reach(Point.AFTER_READ)
     return rows
 
 
 def insert(table: str, values: Mapping[str, Any]) -> Write:
     """One row to be inserted; instants are adapted."""
-    columns = ", ".join(values)
-    places = ", ".join(["%s"] * len(values))
-    return Write(f"INSERT INTO {table} ({columns}) VALUES ({places})", _adapt(values.values()))
+    return Write(_insert_text(table, tuple(values)), _adapt(values.values()))
 
 
 def update(table: str, values: Mapping[str, Any], guard: Mapping[str, Any], *, exactly: bool = True) -> Write:
     """One row to be updated where it still stands as it was read; a None in the guard means IS NULL."""
-    assignments = ", ".join(f"{column} = %s" for column in values)
-    where = " AND ".join(f"{column} IS NULL" if value is None else f"{column} = %s" for column, value in guard.items())
+    text = _update_text(table, tuple(values), tuple((column, value is None) for column, value in guard.items()))
     given = [value for value in guard.values() if value is not None]
-    return Write(f"UPDATE {table} SET {assignments} WHERE {where}", _adapt([*values.values(), *given]), exactly)
+    return Write(text, _adapt([*values.values(), *given]), exactly)
+
+
+# An operation writes the same columns each time, so its texts are put together once.
+
+
+@lru_cache(maxsize=512)
+def _insert_text(table: str, columns: tuple[str, ...]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
+
+
+@lru_cache(maxsize=512)
+def _update_text(table: str, columns: tuple[str, ...], guard: tuple[tuple[str, bool], ...]) -> str:
+    assignments = ", ".join(f"{column} = %s" for column in columns)
+    where = " AND ".join(f"{column} IS NULL" if is_null else f"{column} = %s" for column, is_null in guard)
+    return f"UPDATE {table} SET {assignments} WHERE {where}"
+
+
+@lru_cache(maxsize=512)
+def _as_one_statement(writes: tuple[str, ...]) -> str:
+    """Data-modifying CTEs that say how many rows each of them touched."""
+    parts = ", ".join(f"w{index} AS ({text} RETURNING 1)" for index, text in enumerate(writes))
+    counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(writes)))
+    return f"WITH {parts} SELECT {counts}"
 
 
 def insert_rows(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows of the same columns in one statement; instants are not adapted here."""
     reach(Point.BEFORE_WRITE)
     places = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * len(rows))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places}", [value for row in rows for value in row]
-        )
+    values = [value for row in rows for value in row]
+    driver.run(f"INSERT INTO {table} ({', '.join(columns)}) VALUES {places}", values, driver.count)
     reach(Point.AFTER_WRITE)
 
 
 def delete(table: str, where: str, parameters: Sequence[Any]) -> int:
     """Delete rows; how many there were."""
     reach(Point.BEFORE_WRITE)
-    with connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {table} WHERE {where}", parameters)
-        count: int = cursor.rowcount
+    count = driver.run(f"DELETE FROM {table} WHERE {where}", parameters, driver.count)
     reach(Point.AFTER_WRITE)
     return count
 
@@ -150,29 +162,31 @@ def write(*writes: Write) -> None:
         _write_in_one_statement(writes)
         reach(Point.AFTER_WRITE)
         return
-    with connection.cursor() as cursor:
-        for each in writes:
-            cursor.execute(each.sql, each.parameters)
-            if each.exactly and cursor.rowcount != 1:
-                raise GuardFailed(each.sql)
-            reach(Point.AFTER_WRITE)
+    for each in writes:
+        touched = driver.run(each.sql, each.parameters, driver.count)
+        if each.exactly and touched != 1:
+            raise GuardFailed(each.sql)
+        reach(Point.AFTER_WRITE)
 
 
 def _write_in_one_statement(writes: Sequence[Write]) -> None:
-    parts = ", ".join(f"w{index} AS ({each.sql} RETURNING 1)" for index, each in enumerate(writes))
-    counts = ", ".join(f"(SELECT count(*) FROM w{index})" for index in range(len(writes)))
+    text = _as_one_statement(tuple(each.sql for each in writes))
     parameters = [parameter for each in writes for parameter in each.parameters]
-    with connection.cursor() as cursor:
-        cursor.execute(f"WITH {parts} SELECT {counts}", parameters)
-        row: tuple[int, ...] = cursor.fetchone()
-    for count, each in zip(row, writes, strict=True):
-        if each.exactly and count != 1:
+    counts = driver.run(text, parameters, driver.first) or ()
+    for touched, each in zip(counts, writes, strict=True):
+        if each.exactly and touched != 1:
             raise GuardFailed(each.sql)
 
 
-def _adapt(values: Any) -> tuple[Any, ...]:
-    vendor = connection.vendor
-    return tuple(
-        to_database(value, vendor) if isinstance(value, datetime) else value.value if isinstance(value, Enum) else value
-        for value in values
-    )
+# What both drivers take as it is.
+_PLAIN = frozenset({str, int, bytes, type(None)})
+
+
+def _adapt(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple([value if type(value) in _PLAIN else _adapted(value) for value in values])
+
+
+def _adapted(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return instant(value)
+    return value.value if isinstance(value, Enum) else value

@@ -3,7 +3,7 @@
     python -m tests.mutants [--engine=sqlite] [--list] [words of a guard ...]
 
 The table says which test noticed. A mutant that survives, that no longer applies, or that does not even start is a
-failure of this run.
+failure of this run; so is a suite that is red without any mutant, since nobody could tell what it died of.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.mutants.mutant import BOTH, POSTGRESQL, Mutant, NoLongerApplies
 from tests.support.postgres import private_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERYTHING = ("tests/store", "tests/concurrency", "tests/domain")
+EVERYTHING = ("tests/store", "tests/domain", "tests/concurrency")
 WORKERS = 2
 LONGEST = 900
 
@@ -39,7 +39,7 @@ class Verdict:
 
     mutant: str
     engine: str
-    died: bool
+    good: bool
     said: str
     seconds: float
 
@@ -75,6 +75,13 @@ class Tree:
             for name, content in kept.items():
                 (self.folder / name).write_bytes(content)
         return Verdict(mutant.guard, engine, died, said, time.monotonic() - begun)
+
+    def judge_nothing(self, engine: str) -> Verdict:
+        """The suite as it stands: whatever it says then is not the doing of a mutant."""
+        begun = time.monotonic()
+        red, said = self._run(EVERYTHING, engine)
+        green = not red and said == "survived"
+        return Verdict("nothing", engine, green, "green" if green else f"RED: {said}", time.monotonic() - begun)
 
     def _run(self, tests: Sequence[str], engine: str) -> tuple[bool, str]:
         """Whether a test failed, and which one; a test that cannot even be set up is no death."""
@@ -115,7 +122,9 @@ def _failures(report: Path) -> Iterable[str]:
 
 def run(mutants: Sequence[Mutant], engines: Sequence[str]) -> list[Verdict]:
     """Judge every mutant on its engines, several at a time; each verdict is printed as it falls."""
-    jobs: queue.Queue[tuple[Mutant, str]] = queue.Queue()
+    jobs: queue.Queue[tuple[Mutant | None, str]] = queue.Queue()
+    for engine in engines:
+        jobs.put((None, engine))
     for mutant in mutants:
         for engine in mutant.engines:
             if engine in engines:
@@ -131,7 +140,7 @@ def run(mutants: Sequence[Mutant], engines: Sequence[str]) -> list[Verdict]:
                     mutant, engine = jobs.get_nowait()
                 except queue.Empty:
                     return
-                verdict = tree.judge(mutant, engine)
+                verdict = tree.judge_nothing(engine) if mutant is None else tree.judge(mutant, engine)
                 verdicts.append(verdict)
                 say(line(verdict))
 
@@ -151,7 +160,7 @@ def say(text: str) -> None:
 
 def line(verdict: Verdict) -> str:
     """One row of the table."""
-    mark = "died    " if verdict.died else "SURVIVED"
+    mark = "good" if verdict.good else "BAD "
     return f"{mark} | {verdict.mutant} | {verdict.engine} | {verdict.said} | {verdict.seconds:.0f} s"
 
 
@@ -167,8 +176,8 @@ def main() -> int:
         say("\n".join(f"{mutant.guard} ({', '.join(mutant.engines)})" for mutant in chosen))
         return 0
     verdicts = run(chosen, asked.engine or BOTH)
-    alive = [verdict for verdict in verdicts if not verdict.died]
-    say(f"\n{len(verdicts)} mutants, {len(alive)} alive")
+    alive = [verdict for verdict in verdicts if not verdict.good]
+    say(f"\n{len(verdicts)} verdicts, {len(alive)} bad")
     for verdict in alive:
         say(line(verdict))
     return 1 if alive or not verdicts else 0

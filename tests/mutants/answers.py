@@ -73,9 +73,16 @@ MUTANTS = (
     without(
         "the refusal of a bus's answer to an approval",
         _DECISIONS,
+        "    if reason is Reason.APPROVAL:\n        raise RequiresApproval\n    if reason is not Reason.AGENT_REPLY:\n",
+        "    if reason is not Reason.AGENT_REPLY:\n",
+        _ADMIT,
+    ),
+    without(
+        "the refusal of a bus's answer to an external tool",
+        _DECISIONS,
         "    if reason is not Reason.AGENT_REPLY:\n        raise NotAgentReplyResumable\n",
         "",
-        _ADMIT,
+        "tests/domain/test_decisions.py",
     ),
     without(
         "the refusal of a plain claim of an approval",

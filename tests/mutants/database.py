@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import without, without_constraint, without_key, without_trigger
 
-_CONSTRAINTS = "tests/store"
-_TRIGGERS = "tests/store"
+_CONSTRAINTS = "tests/store/test_constraints.py"
+_TRIGGERS = "tests/store/test_triggers.py"
 _RECEIPTS = ("resume_admission", "resume_start_or_expiry", "resume_closure", "event")
 
 MUTANTS = (

@@ -16,8 +16,8 @@ MUTANTS = (
     without(
         "the row lock of a run",
         _SQL,
-        '= %s FOR UPDATE", (run_id, scope))',
-        '= %s", (run_id, scope))',
+        '= %s FOR UPDATE", (run_id, scope), driver.first)',
+        '= %s", (run_id, scope), driver.first)',
         _RACES,
         engines=(POSTGRESQL,),
     ),
@@ -73,16 +73,16 @@ MUTANTS = (
     without(
         "the count of rows that a write touched, in one statement",
         _SQL,
-        "if each.exactly and count != 1:",
-        "if False:",
+        "        if each.exactly and touched != 1:\n            raise GuardFailed(each.sql)\n\n\n# What",
+        "        pass\n\n\n# What",
         _RACES,
         engines=(POSTGRESQL,),
     ),
     without(
         "the count of rows that a write touched, one by one",
         _SQL,
-        "if each.exactly and cursor.rowcount != 1:",
-        "if False:",
+        "        if each.exactly and touched != 1:\n            raise GuardFailed(each.sql)\n        reach",
+        "        reach",
         _RACES,
         engines=(POSTGRESQL,),
     ),
@@ -115,7 +115,7 @@ MUTANTS = (
         _TRANSACTIONS,
         "transaction.atomic(durable=True)",
         "transaction.atomic()",
-        "tests/concurrency/test_transactions.py",
+        "tests/store/test_transactions.py",
     ),
     without(
         "the transaction itself",
@@ -132,7 +132,7 @@ MUTANTS = (
         _SQL,
         "if not connection.in_atomic_block:",
         "if False:",
-        "tests/concurrency/test_transactions.py",
+        "tests/store/test_transactions.py",
     ),
     without(
         "the second look after a key that somebody else filled",
@@ -140,6 +140,7 @@ MUTANTS = (
         "if attempt == ATTEMPTS or not _is_unique_violation(error):",
         "if True:",
         _RACES,
+        engines=(POSTGRESQL,),
     ),
     without(
         "the second look after a write that found the row moved",
@@ -152,7 +153,7 @@ MUTANTS = (
     without(
         "the doubt about a commit that was cut",
         _TRANSACTIONS,
-        "            if finished and lost:",
+        "            if finished and (lost or _leaves_open(error)):",
         "            if False:",
         _FAULTS,
         engines=(POSTGRESQL,),

@@ -117,6 +117,7 @@ MUTANTS = (
         '" WHERE run.id = %s AND run.scope = %s"\n)',
         '" WHERE run.id = %s AND (run.scope = %s OR TRUE)"\n)',
         _ADMIT,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -125,6 +126,7 @@ MUTANTS = (
         '" WHERE run.id = %s AND run.scope = %s"\n)',
         '" WHERE run.id = %s AND (run.scope = %s OR TRUE)"\n)',
         _START,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -133,6 +135,7 @@ MUTANTS = (
         "FROM run WHERE scope = %s AND resume = 'admitted'\"",
         "FROM run WHERE (scope = %s OR TRUE) AND resume = 'admitted'\"",
         _NEXT,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -167,8 +170,8 @@ MUTANTS = (
     without(
         "the start that excludes an expiry",
         _STARTS,
-        "    if resume.start is not None:\n        raise ResumeAlreadyStarted\n",
-        "",
+        "        return resume.expiry\n    if resume.start is not None:\n        raise ResumeAlreadyStarted\n",
+        "        return resume.expiry\n",
         _EXPIRE,
     ),
     without(
@@ -286,6 +289,6 @@ MUTANTS = (
         _ROWS,
         'return [sql.update("run", columns, guard), insert_event(event, row.id)]',
         'return [sql.update("run", columns, guard)]',
-        "tests/store",
+        "tests/store/test_events.py",
     ),
 )

@@ -290,6 +290,7 @@ MUTANTS = (
         'return _read_run("(run.scope = %s OR TRUE)", run_id, scope, contents)',
         _FINISH,
         _CANCEL,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -299,6 +300,7 @@ MUTANTS = (
         'return _read_run(f"run.{prefix_column(scope)} = %s", run_id, scope, contents)',
         _FINISH,
         _CANCEL,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -307,6 +309,7 @@ MUTANTS = (
         '{_READ_FOR_CLAIM} WHERE run.id = %s AND run.{column} = %s"',
         '{_READ_FOR_CLAIM} WHERE run.id = %s AND (run.{column} = %s OR TRUE)"',
         *_CLAIMS,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -315,6 +318,7 @@ MUTANTS = (
         '{_READ_FOR_CLAIM} WHERE run.id = %s AND run.{column} = %s"',
         '{_READ_FOR_CLAIM} WHERE run.id = %s AND run.{column} LIKE %s"',
         *_CLAIMS,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -323,6 +327,7 @@ MUTANTS = (
         '" WHERE run.id = %s AND run.scope = %s"\n',
         '" WHERE run.id = %s AND (run.scope = %s OR TRUE)"\n',
         _PAUSE,
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
@@ -331,12 +336,13 @@ MUTANTS = (
         'WHERE suspension.run_id = %s AND suspension.{column} = %s AND suspension.retired_at IS NULL"',
         'WHERE suspension.run_id = %s AND (suspension.{column} = %s OR TRUE) AND suspension.retired_at IS NULL"',
         "tests/store/test_get_suspension.py",
+        "tests/store/test_scopes.py",
         engines=BOTH,
     ),
     without(
         "the need that a covering scope covers level by level",
         "suspensions/domain/scopes.py",
-        "return other.prefixes[self.depth - 1] == self.text",
+        'return other.text == self.text or other.text.startswith(f"{self.text}/")',
         "return other.text.startswith(self.text)",
         "tests/domain/test_scopes.py",
     ),

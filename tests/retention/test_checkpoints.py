@@ -322,6 +322,26 @@ def test_a_purge_explains_what_is_missing_and_with_the_key_only_a_signed_one(
         assert "is not signed with a key that was given" in "".join(found(run.id))
 
 
+@pytest.mark.parametrize("again", [0, 1], ids=["purged", "purged twice"])
+def test_a_question_that_is_asked_again_under_an_id_that_was_purged_is_another_question(again: int, era: Era) -> None:
+    """Its chain begins anew under the same name; what was signed of the old one went with the purge."""
+    scope = fresh_scope()
+    interaction_id = ask(scope)
+    chain = f"{scope.text}\n{interaction_id}"
+    for _ in range(again + 1):
+        sign()
+        era.now += 2 * DAY
+        era.purge(key=KEY)
+        era.now += timedelta(seconds=1)
+        ask(scope, interaction_id=interaction_id)
+    assert found(chain) == []
+    sign()
+    assert found(chain) == []
+    with without_triggers():
+        execute("UPDATE event SET hash = %s WHERE chain = %s AND position = 2", "0" * 64, chain)
+    assert "another event stands there now" in "".join(found(chain))
+
+
 def test_a_theft_behind_an_invented_purge_record_is_found(scope: str) -> None:
     run = ended(Scope(scope))
     head = head_of(run.id)

@@ -57,9 +57,11 @@ def era() -> Iterator[Era]:
         yield hands
 
 
-def ask(scope: Scope, run_id: str | None = None, *, resolved: bool = True) -> str:
-    interaction_id = f"q-{secrets.token_hex(4)}"
-    new = NewInteraction(scope, interaction_id, "t1", ASSISTANT, run_id=run_id)
+def ask(
+    scope: Scope, run_id: str | None = None, *, resolved: bool = True, interaction_id: str = "", **more: Any
+) -> str:
+    interaction_id = interaction_id or f"q-{secrets.token_hex(4)}"
+    new = NewInteraction(scope, interaction_id, "t1", ASSISTANT, run_id=run_id, **more)
     interactions.save_interaction(caller(scope), new, "0" * 64)
     if resolved:
         interactions.mark_resolved(caller(scope), scope, interaction_id)
@@ -285,6 +287,17 @@ def test_a_younger_run_under_an_id_that_was_purged_is_another_run(era: Era) -> N
     era.purge()
     era.now += timedelta(seconds=1)
     assert named(run.scope, run.id).fresh
+    assert findings() == []
+
+
+def test_a_question_that_is_brought_back_from_a_file_after_its_purge_is_another_question(era: Era) -> None:
+    """It keeps the time at which it was asked, long before the purge that removed it."""
+    scope, asked_at = fresh_scope(), era.now
+    interaction_id = ask(scope)
+    era.now += 2 * DAY
+    era.purge()
+    era.now += timedelta(seconds=1)
+    ask(scope, interaction_id=interaction_id, created_at=asked_at)
     assert findings() == []
 
 
