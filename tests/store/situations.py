@@ -235,7 +235,8 @@ def created_under_a_lease(scope: Scope) -> Made:
 
 
 def paused_without_a_live_pause(scope: Scope) -> Made:
-    made = paused(scope)
+    """Its deadline has passed as well: that must not make it an expired pause."""
+    made = paused_past_its_deadline(scope)
     execute("UPDATE suspension SET retired_at = updated_at WHERE run_id = %s", [made.run_id])
     return made
 
