@@ -14,7 +14,7 @@ handler500 = "cortex_admin.errors.server_error"
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("suspensions.api.urls")),
-    path("api/schema/", schema_views.schema),
+    path("api/schema/", schema_views.schema, name="api-schema"),
     path("api/docs/", schema_views.docs),
     path("api/", unknown_address),
     path("api/<path:rest>", unknown_address),
