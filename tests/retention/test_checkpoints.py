@@ -328,17 +328,18 @@ def test_a_question_that_is_asked_again_under_an_id_that_was_purged_is_another_q
     scope = fresh_scope()
     interaction_id = ask(scope)
     chain = f"{scope.text}\n{interaction_id}"
-    for _ in range(again + 1):
+    for left in range(again, -1, -1):
         sign()
         era.now += 2 * DAY
         era.purge(key=KEY)
         era.now += timedelta(seconds=1)
-        ask(scope, interaction_id=interaction_id)
+        # The last one stays open: other tests' purges must not come upon what is damaged below.
+        ask(scope, interaction_id=interaction_id, resolved=left > 0)
     assert found(chain) == []
     sign()
     assert found(chain) == []
     with without_triggers():
-        execute("UPDATE event SET hash = %s WHERE chain = %s AND position = 2", "0" * 64, chain)
+        execute("UPDATE event SET hash = %s WHERE chain = %s", "0" * 64, chain)
     assert "another event stands there now" in "".join(found(chain))
 
 
