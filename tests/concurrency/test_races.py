@@ -49,7 +49,10 @@ def test_the_race_happens_once_its_guard_is_gone(name: str, engine: str) -> None
 # SQLite has one lock for everything, so there is nothing behind it to be seen without it.
 if connection.vendor == "postgresql":
 
-    @every_contest
+    # A holder's write and a takeover after it may both land rightly; without the lock either order comes about.
+    BOTH_MAY_LAND = ("progress against reclaim", "renewal against reclaim")
+
+    @pytest.mark.parametrize("name", [name for name in CONTESTS if name not in BOTH_MAY_LAND])
     def test_what_a_write_repeats_holds_without_the_lock(name: str) -> None:
         """The second guard: a write that finds the row moved touches nothing, and the operation looks again."""
         contest = CONTESTS[name](SEVERAL)

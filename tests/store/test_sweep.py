@@ -474,7 +474,6 @@ def test_it_stops_between_two_rows_when_asked(scope: Scope) -> None:
     [
         ("SELECT suspension.expires_at", "suspension_expiry"),
         ("SELECT run.start_by", "run_start_overdue"),
-        ("SELECT progress.run_id", "progress_ending"),
     ],
 )
 def test_each_search_uses_its_index(engine: str, begins: str, index: str) -> None:
