@@ -48,7 +48,6 @@ def test_the_race_happens_once_its_guard_is_gone(name: str, engine: str) -> None
 
 # SQLite has one lock for everything, so there is nothing behind it to be seen without it.
 if connection.vendor == "postgresql":
-
     # A holder's write and a takeover after it may both land rightly; without the lock either order comes about.
     BOTH_MAY_LAND = ("progress against reclaim", "renewal against reclaim")
 
