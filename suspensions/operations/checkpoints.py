@@ -24,6 +24,11 @@ EVERY = timedelta(days=1)
 log = structlog.stdlib.get_logger("cortex.checkpoints")
 
 
+def has_checkpoints() -> bool:
+    """Whether anything was ever signed here."""
+    return store.last_checkpoint().number > 0
+
+
 def make_checkpoints(key: Ed25519PrivateKey, most: int = MOST_HEADS) -> list[Checkpoint]:
     """Sign the heads that changed since the last checkpoint, and that one's hash; one at least, also where none did.
 

@@ -15,7 +15,8 @@ from suspensions.domain import keys
 from suspensions.store.seals import purge_records
 from tests.closing.test_verification import execute, without_triggers
 from tests.commands.test_access_commands import refused, run
-from tests.retention.test_purge import Era, era, finished, records_about, there
+from tests.retention.test_checkpoints import SIGNED, sign
+from tests.retention.test_purge import Era, era, finished, records_about, restored, there
 from tests.support.builders import fresh_scope
 from tests.support.proofs import Issuer
 
@@ -48,7 +49,7 @@ def test_it_says_what_it_removed(era: Era) -> None:
     gone = [finished(scope) for _ in range(3)]
     era.now += 2 * YEAR
     finished(scope)
-    out, errors = run("purge", "--older-than", "400d")
+    out, errors = run("purge", "--older-than", "400d", "--unsigned")
     said = re.fullmatch(r"purged (\d+) runs and \d+ interactions, in \d+ purge records\n", out)
     # Other tests may have left older ones.
     assert said is not None and int(said[1]) >= len(gone)
@@ -75,11 +76,40 @@ def test_what_does_not_verify_is_an_error_that_names_it(era: Era) -> None:
         execute("UPDATE resume_admission SET lease_owner = 'eve' WHERE run_id = %s", damaged.id)
     era.now += 2 * YEAR
     with pytest.raises(CommandError, match="was kept"):
-        run("purge", "--older-than", "400d")
+        run("purge", "--older-than", "400d", "--unsigned")
     with without_triggers():
         execute("UPDATE resume_admission SET lease_owner = NULL WHERE run_id = %s", damaged.id)
-    run("purge", "--older-than", "400d")
+    run("purge", "--older-than", "400d", "--unsigned")
     assert there(scope) == 0
+
+
+def test_where_checkpoints_are_signed_a_purge_needs_a_key_or_says_that_it_has_none(era: Era, key: str) -> None:
+    scope = fresh_scope()
+    finished(scope)
+    era.now += 2 * YEAR
+    with restored(*SIGNED):
+        for table in SIGNED:
+            execute(f"DELETE FROM {table}")
+        sign()
+        assert "give --key" in refused("purge", "--older-than", "1d")
+        assert there(scope) > 0
+        with override_settings(CHECKPOINT_KEY=key):
+            run("purge", "--older-than", "1d", "--unsigned")
+        assert there(scope) == 0
+        finished(scope)
+        era.now += 2 * YEAR
+        run("purge", "--older-than", "1d", "--key", key)
+        assert there(scope) == 0
+
+
+def test_where_nothing_was_signed_it_needs_none(era: Era) -> None:
+    run_id = finished(fresh_scope()).id
+    era.now += 2 * YEAR
+    with restored(*SIGNED):
+        for table in SIGNED:
+            execute(f"DELETE FROM {table}")
+        run("purge", "--older-than", "1d")
+    assert signer_of(run_id) is None
 
 
 @pytest.mark.parametrize(
