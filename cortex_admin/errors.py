@@ -52,4 +52,4 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _is_api(request: HttpRequest) -> bool:
-    return request.path_info.startswith("/api/")
+    return f"{request.path_info}/".startswith("/api/")

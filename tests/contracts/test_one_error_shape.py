@@ -37,7 +37,7 @@ def test_every_code_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/", "/api/v1", "/api/v1/", "/api/v1/runs/", "/api/v2/runs", "/api/v1/a//b", "/api/é"]
+    "path", ["/api", "/api/", "/api/v1", "/api/v1/", "/api/v1/runs/", "/api/v2/runs", "/api/v1/a//b", "/api/é"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "BREW"])
 def test_an_unknown_address(path: str, method: str) -> None:
