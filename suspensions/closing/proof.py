@@ -66,11 +66,11 @@ class LockingFence:
 
 def _require_issuer(issuer: IssuerKey | None, request: ClosureRequest) -> IssuerKey:
     if issuer is None:
-        raise ClosureDenied("The issuer's revision is not registered.")
+        raise ClosureDenied("The issuer's revision is not registered.", about="issuer_revision")
     if issuer.revoked:
-        raise ClosureDenied("The issuer's revision is revoked.")
+        raise ClosureDenied("The issuer's revision is revoked.", about="issuer_revision")
     if not Scope(issuer.scope).covers(request.scope):
-        raise ClosureDenied("The issuer's scope does not cover the run's.")
+        raise ClosureDenied("The issuer's scope does not cover the run's.", about="issuer")
     return issuer
 
 

@@ -145,13 +145,17 @@ class SelfApproval(CortexError):
 
 
 class ClosureDenied(CortexError):
-    """The authorizer or the fence refused. `reason` is for the log and the operator's page only."""
+    """The authorizer or the fence refused. `reason` is for the log and the operator's page only.
+
+    `about` names the member of the request that it is about, where it is about one.
+    """
 
     code = "closure_denied"
     default_detail = "The closure was refused."
 
-    def __init__(self, reason: str = "") -> None:
+    def __init__(self, reason: str = "", *, about: str = "") -> None:
         self.reason = reason
+        self.about = about
         super().__init__()
 
 

@@ -5,6 +5,7 @@ As text they sort by their time, so "latest" is the greatest id.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 from uuid_utils import uuid7
@@ -20,6 +21,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _MAXIMUM = (1 << 128) - 1
+_ANY = re.compile(r"[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
 
 
 def _encode(number: int) -> str:
@@ -67,6 +69,11 @@ def require_id(text: object, prefix: str) -> str:
         if head == prefix and len(tail) == 26 and tail[0] <= "7" and all(letter in _VALUES for letter in tail):
             return text
     raise InvalidId(f"An id of the form {prefix}_ and 26 characters is expected.")
+
+
+def looks_like_id(text: str) -> bool:
+    """Whether the text has the form of a TypeID, of whatever prefix."""
+    return _ANY.fullmatch(text) is not None
 
 
 def require_chosen_id(text: object, prefix: str, now: datetime) -> str:

@@ -5,19 +5,26 @@ Source: store.md section 6. Reading here authenticates nothing; the signature is
 
 from __future__ import annotations
 
+import binascii
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from suspensions.domain import ids
 from suspensions.domain.digests import same_digest, sha256_hex
 from suspensions.domain.errors import ClosureDenied, MalformedJson
 from suspensions.domain.instants import format_instant
 from suspensions.domain.strict_json import loads
-from suspensions.domain.texts import invalid
+from suspensions.domain.texts import invalid, require_identifier
 from suspensions.domain.values import ClosureRequest
 
 ISSUER_NAME = re.compile(r"[A-Za-z0-9_.:@+~-]{1,128}", re.ASCII)
+MOST_CHARACTERS = 1 << 20
+LONGEST = timedelta(hours=24)
+"""A proof is worth something for at most so long after its observation."""
 _SEGMENT = re.compile(rb"[A-Za-z0-9_-]+", re.ASCII)
 
 
@@ -32,11 +39,28 @@ class IssuerKey:
     revoked: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """A worker that held the run, from when on: retained evidence, whatever is configured now."""
+
+    holder: str
+    since: datetime
+
+
 def require_issuer_name(value: object, pointer: str) -> str:
     """A name or a revision: no slash, since the key id joins the two by one. Raises: InvalidRequest."""
     if isinstance(value, str) and ISSUER_NAME.fullmatch(value):
         return value
     raise invalid(pointer, "must be 1 to 128 letters, digits and _ . : @ + ~ -")
+
+
+def require_proof_ref(value: object, pointer: str) -> str:
+    """Where a proof is filed: any identifier; one that looks like a TypeID is a proof's.
+
+    Raises: InvalidRequest, InvalidId.
+    """
+    given = require_identifier(value, pointer)
+    return ids.require_id(given, ids.PROOF) if ids.looks_like_id(given) else given
 
 
 def require_header(header: object, request: ClosureRequest) -> None:
@@ -94,7 +118,7 @@ def require_claims(claims: Mapping[str, Any], request: ClosureRequest) -> frozen
     for name, value in expected.items():
         claimed = claims.get(name)
         if type(claimed) is not type(value) or claimed != value:
-            raise ClosureDenied(f"The proof's claim {name} is not the request's.")
+            raise ClosureDenied(f"The proof's claim {name} is not the request's.", about=name)
     unknown = sorted(set(claims) - set(expected) - {"workers"})
     if unknown:
         raise ClosureDenied("The proof claims more than a proof of quiescence may.")
@@ -119,3 +143,44 @@ def require_every_holder(workers: frozenset[str], evidence: frozenset[str]) -> N
     """The proof names at least every worker that held the run since its admission. Raises: ClosureDenied."""
     if not evidence <= workers:
         raise ClosureDenied(f"The proof leaves out {len(evidence - workers)} worker(s) that held the run.")
+
+
+# -- looking before closing: nothing below decides anything ------------------------------------------------
+
+
+def stated_claims(proof: bytes) -> Mapping[str, Any] | None:
+    """What a proof says of itself, unverified: for showing and comparing before anybody judges it.
+
+    None where it is no compact JWS with an object of claims; another authorizer may take other proofs.
+    """
+    try:
+        _, payload, _ = split_jws(proof)
+        return read_object(urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)), "claims")
+    except (ClosureDenied, binascii.Error):
+        return None
+
+
+def stated_workers(claims: Mapping[str, Any]) -> frozenset[str]:
+    """The workers that the claims call quiet for good, as far as they can be read."""
+    workers = claims.get("workers")
+    return frozenset(
+        worker["owner"]
+        for worker in (workers if isinstance(workers, list) else ())
+        if isinstance(worker, dict) and isinstance(worker.get("owner"), str) and worker.get("permanent") is True
+    )
+
+
+def time_faults(
+    started_at: datetime, observed_at: datetime | None, expires_at: datetime | None, now: datetime
+) -> dict[str, str]:
+    """What would make a closure `proof_expired`, by the request's member; the store judges it again when it closes."""
+    found = {}
+    if observed_at is not None and observed_at < started_at:
+        found["observed_at"] = "Before the start. What was quiet then says nothing of this resume."
+    elif observed_at is not None and observed_at > now:
+        found["observed_at"] = "In the future, by the server's clock."
+    if expires_at is not None and expires_at <= now:
+        found["expires_at"] = "Passed. Ask the issuer for a newer proof."
+    elif observed_at is not None and expires_at is not None and expires_at > observed_at + LONGEST:
+        found["expires_at"] = "More than 24 hours after the observation."
+    return found

@@ -67,6 +67,27 @@ def is_uncertain(run: Run, now: datetime, silent_for: timedelta) -> bool:
     return run.lease.lapsed(now) if run.lease is not None else run.updated_at <= now - silent_for
 
 
+class Closing(StrEnum):
+    """Whether a run's last resume can be closed as incomplete, for whoever thinks of doing it."""
+
+    OPEN = "open"
+    HELD = "held"  # a worker's lease is live: it works, or will lapse
+    NO_START = "no_start"  # nothing was started, so nothing is uncertain
+    CLOSED = "closed"
+    OVER = "over"  # the run went on or ended by itself
+
+
+def closing_of(run: Run, now: datetime, start: Start | Expiry | None, closure: Closure | None) -> Closing:
+    """Where closing stands; `start` and `closure` are those of the run's latest admission. The store decides anew."""
+    if closure is not None:
+        return Closing.CLOSED
+    if run.state is not RunState.RUNNING:
+        return Closing.OVER
+    if not isinstance(start, Start):
+        return Closing.NO_START
+    return Closing.HELD if run.lease is not None and not run.lease.lapsed(now) else Closing.OPEN
+
+
 def answering_roles(reason: Reason) -> frozenset[Role]:
     """The roles of which one is needed to answer such a pause by a decision; none where nobody may."""
     return {

@@ -12,10 +12,11 @@ from suspensions.domain import refusals
 from suspensions.domain.digests import RECORD, digest, same_digest
 from suspensions.domain.errors import ClosureDenied, ClosureTimeout, CortexError
 from suspensions.domain.policy import Caller, Role
+from suspensions.domain.proofs import Dispatch
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Closure, ClosureRequest, Page
 from suspensions.operations.transactions import TIMED_OUT, Finished, sqlstate, with_attempts
-from suspensions.store import closures
+from suspensions.store import closures, fencing
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,12 @@ def freeze_closure(caller: Caller, request: ClosureRequest) -> tuple[ClosureRequ
     """The request and its digest: structure only, nothing is granted. Raises: Forbidden, NotFound."""
     caller.require(request.scope, Role.OPERATOR)
     return request, request.digest()
+
+
+def list_holders(caller: Caller, scope: Scope, run_id: str, suspension_id: str) -> tuple[Dispatch, ...]:
+    """Every worker that held the run since the pause's admission, whom a proof must name. Raises: Forbidden, NotFound."""
+    caller.require(scope, Role.OPERATOR)
+    return fencing.dispatch_history(scope, run_id, suspension_id)
 
 
 def validate_closure(closure: Closure) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from suspensions.domain.policy import Grant, Role
+from suspensions.domain.proofs import Dispatch
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import loads
 from suspensions.domain.values import EventType
+from suspensions.models.fields import read_instant
 from suspensions.store import sql
 from suspensions.store.run_rows import read_actor
 
@@ -37,27 +40,44 @@ def lock_grants(principal: str) -> tuple[Grant, ...]:
     return tuple(Grant(Scope(scope), Role(role)) for scope, role in rows)
 
 
-def dispatch_evidence(scope: Scope, run_id: str, suspension_id: str) -> frozenset[str]:
+def dispatch_history(scope: Scope, run_id: str, suspension_id: str) -> tuple[Dispatch, ...]:
     """Every worker that held the run since its admission, from what was retained: never from configuration.
 
     Lease owners at admission, start, reclaim and claim; an unleased start or claim counts as `principal:<name>`.
+    Each is there once, with the instant that it first held the run, oldest first.
     """
     rows = sql.fetch_all(
-        "SELECT lease_owner, NULL FROM resume_admission WHERE suspension_id = %s AND run_id = %s AND scope = %s"
-        " UNION ALL SELECT lease_owner, principal FROM resume_start_or_expiry"
+        "SELECT lease_owner, NULL, admitted_at FROM resume_admission"
+        " WHERE suspension_id = %s AND run_id = %s AND scope = %s"
+        " UNION ALL SELECT lease_owner, principal, at FROM resume_start_or_expiry"
         " WHERE suspension_id = %s AND run_id = %s AND scope = %s AND kind = 'start'",
         (suspension_id, run_id, scope.text) * 2,
     )
-    holders = {owner for owner, _ in rows if owner is not None}
-    holders |= {f"principal:{principal}" for owner, principal in rows if owner is None and principal is not None}
+    taken = [
+        (read_instant(at), owner or f"principal:{principal}")
+        for owner, principal, at in rows
+        if owner is not None or principal is not None
+    ]
     later = sql.fetch_all(
-        "SELECT event.data, event.actor FROM event JOIN resume_admission ON resume_admission.suspension_id = %s"
+        "SELECT event.data, event.actor, event.at FROM event"
+        " JOIN resume_admission ON resume_admission.suspension_id = %s"
         " JOIN event admitted ON admitted.id = resume_admission.event_id"
         f" WHERE event.chain = %s AND event.position > admitted.position AND {sql.among('event.type', _TAKES)}",
         (suspension_id, run_id, *_TAKES),
     )
-    holders |= {holder for data, actor in later if (holder := _holder(loads(bytes(data)), actor)) is not None}
-    return frozenset(holders)
+    for data, actor, at in later:
+        holder = _holder(loads(bytes(data)), actor)
+        if holder is not None:
+            taken.append((read_instant(at), holder))
+    first: dict[str, datetime] = {}
+    for at, holder in sorted(taken):
+        first.setdefault(holder, at)
+    return tuple(Dispatch(holder, at) for holder, at in first.items())
+
+
+def dispatch_evidence(scope: Scope, run_id: str, suspension_id: str) -> frozenset[str]:
+    """The workers of the history, whom a proof must name."""
+    return frozenset(dispatch.holder for dispatch in dispatch_history(scope, run_id, suspension_id))
 
 
 # Reclaims; claims of a later pause, and of an incomplete run that goes on.
