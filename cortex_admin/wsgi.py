@@ -2,8 +2,8 @@
 
 import os
 
-from django.core.wsgi import get_wsgi_application
+from suspensions.management.wsgi import wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cortex_admin.settings")
 
-application = get_wsgi_application()
+application = wsgi_application()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from django.http import HttpRequest, UnreadablePostError
 from django.utils.http import parse_header_parameters
@@ -23,7 +23,7 @@ def require_media_type(request: HttpRequest) -> None:
     """Raises: UnsupportedMediaType unless the body is said to be application/json in UTF-8."""
     try:
         media_type, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
-    except ValueError:
+    except (ValueError, LookupError):
         raise UnsupportedMediaType from None
     charset = parameters.get("charset", "utf-8").lower()
     if media_type != "application/json" or charset not in ("utf-8", "utf8"):
@@ -93,9 +93,23 @@ def read_body(request: HttpRequest) -> bytes:
             chunks.append(chunk)
     except (UnreadablePostError, OSError):
         raise MalformedJson("The body ended early.") from None
+    if length is None and not size:
+        # One that broke off before its first chunk looks like this too, and must not do what an empty one does.
+        raise MalformedJson("The body is empty, or ended before it began.")
     if length is not None and size != length:
         raise MalformedJson("The body is shorter than its Content-Length.")
     return b"".join(chunks)
+
+
+def read_rest(request: HttpRequest) -> None:
+    """Read and drop what is left of a small body, so that the connection serves the next request too.
+
+    The server closes a connection on which part of a body stands unread, and whatever was sent after it is lost.
+    """
+    if 0 < (_declared_length(request) or 0) <= _CHUNK:
+        with suppress(UnreadablePostError, OSError):
+            while request.read(_CHUNK):
+                pass
 
 
 def _declared_length(request: HttpRequest) -> int | None:

@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from suspensions.api import throttling
 from suspensions.api.authentication import BearerAuthentication, SessionAuthentication
-from suspensions.api.bodies import ARRIVING, PARSED, expected_size, read_body, require_media_type
+from suspensions.api.bodies import ARRIVING, PARSED, expected_size, read_body, read_rest, require_media_type
 from suspensions.api.members import Member, Shape
 from suspensions.api.negotiation import accepts_json
 from suspensions.api.requests import PATH_IDS
@@ -109,11 +109,17 @@ class Endpoint(APIView):
     call: Call
     route: Route
     held: ExitStack
+    is_known: bool
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer; what the request holds on the way is let go at its end."""
+        self.is_known = False
         with ExitStack() as self.held:
-            return super().dispatch(request, *args, **kwargs)
+            answer = super().dispatch(request, *args, **kwargs)
+        if self.is_known:
+            # A stranger who declares a body and never sends it would hold a thread.
+            read_rest(request)
+        return answer
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -123,6 +129,7 @@ class Endpoint(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """The outer checks. Raises: a refusal for the first that fails."""
         caller = _require_caller(request)
+        self.is_known = True
         self.route = self._require_method(request.method or "")
         django_request = request._request
         if not accepts_json(django_request.META.get("HTTP_ACCEPT")):
