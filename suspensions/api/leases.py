@@ -16,7 +16,7 @@ from suspensions.api.requests import (
     take_of,
 )
 from suspensions.api.routes import Call, answer, nothing, route
-from suspensions.api.suspensions import first_snapshot, snapshot
+from suspensions.api.suspensions import first_snapshot, require_run_of_path, snapshot
 from suspensions.domain.policy import Role
 from suspensions.operations import leases, progress
 
@@ -93,5 +93,5 @@ def reclaim_lease(call: Call) -> HttpResponse:
 )
 def claim_continuation(call: Call) -> HttpResponse:
     lease = call.body["lease"]
-    first = first_snapshot(call.body.get("first"), call.run_id, lease)
+    first = first_snapshot(require_run_of_path(call.body.get("first"), call.run_id), call.run_id, lease)
     return answer(shapes.run(leases.claim_continuation(call.caller, call.scope, call.run_id, lease, first)))

@@ -144,7 +144,7 @@ def delete_suspension(call: Call) -> HttpResponse:
 )
 def claim_suspension(call: Call) -> HttpResponse:
     body = call.body
-    version, lease = body.get("version"), body.get("lease")
+    version, lease, first = body.get("version"), body.get("lease"), body.get("first")
     if version is not None and version.run_id != call.run_id:
         raise invalid("/version/run_id", "is not the run of the path")
     claimed = suspensions.claim_suspension(
@@ -154,19 +154,27 @@ def claim_suspension(call: Call) -> HttpResponse:
         version=version,
         expired_by=body.get("expired_by"),
         lease=lease,
-        first=first_snapshot(body.get("first"), call.run_id, lease),
+        first=first_snapshot(require_run_of_path(first, call.run_id), call.run_id, lease),
     )
     return answer(shapes.suspension(claimed))
 
 
+def require_run_of_path(first: dict[str, Any] | None, run_id: str) -> dict[str, Any] | None:
+    """The first snapshot of a request that names its run in the path. Raises: InvalidRequest."""
+    if first is not None and first.get("run_id", run_id) != run_id:
+        raise invalid("/first/run_id", "is not the run of the path")
+    return first
+
+
 def first_snapshot(members: dict[str, Any] | None, run_id: str, lease: LeaseTake | None) -> Snapshot | None:
-    """The first snapshot under a lease; run id and owner come from elsewhere. Raises: InvalidRequest."""
+    """The first snapshot under a lease; run id and owner come from the request where it names none itself.
+
+    One of another run or owner is a lost lease, which the operation says in its turn.
+    """
     if members is None:
         return None
-    if members.get("run_id", run_id) != run_id:
-        raise invalid("/first/run_id", "is not the run of the request")
     owner = "" if lease is None else lease.owner
-    return snapshot(members, run_id, members.get("owner", owner))
+    return snapshot(members, members.get("run_id", run_id), members.get("owner", owner))
 
 
 def snapshot(members: dict[str, Any], run_id: str, owner: str) -> Snapshot:

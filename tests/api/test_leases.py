@@ -180,6 +180,8 @@ def test_an_incomplete_run_is_taken_up_again(scope: str) -> None:
     assert_problem(walk.agent.post(path, {"lease": {"owner": ""}}), 409, "run_lease_lost")
     other = {"lease": TAKE, "first": {"continuation": CONTINUATION, "owner": "other"}}
     assert_problem(walk.agent.post(path, other), 409, "run_lease_lost")
+    elsewhere = {"lease": TAKE, "first": {"continuation": CONTINUATION, "run_id": ids.new_id(ids.RUN)}}
+    assert_problem(walk.agent.post(path, elsewhere), 400, "invalid_request")
     run = assert_ok(walk.agent.post(path, {"lease": TAKE, "first": {"continuation": CONTINUATION}}))
     assert (run["state"], run["revision"], run["lease"]["owner"], run["completed_at"]) == (
         "running",

@@ -38,6 +38,9 @@ def test_the_bus_admits_a_peers_reply_byte_for_byte(scope: str) -> None:
     assert_problem(walk.bus.post("/resume-admissions", walk.reply(b"other")), 409, "resume_admission_conflict")
 
 
+OTHER_RUN = ids.new_id(ids.RUN)
+
+
 @pytest.mark.parametrize(
     ("members", "status", "code"),
     [
@@ -52,6 +55,7 @@ def test_the_bus_admits_a_peers_reply_byte_for_byte(scope: str) -> None:
         ({"input": "-_=="}, 400, "invalid_request"),
         ({"lease": {"owner": "w"}}, 409, "run_lease_lost"),
         ({"first": {"continuation": CONTINUATION}}, 409, "run_lease_lost"),
+        ({"first": {"continuation": CONTINUATION, "run_id": OTHER_RUN}, "lease": TAKE}, 409, "run_lease_lost"),
     ],
 )
 def test_a_reply_is_refused(scope: str, members: dict[str, Any], status: int, code: str) -> None:
