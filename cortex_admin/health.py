@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from suspensions.problems import MethodNotAllowed, problem_response
 
 
 class HealthMiddleware:
@@ -23,7 +25,7 @@ class HealthMiddleware:
         if request.path_info not in {"/healthz", "/readyz"}:
             return self.get_response(request)
         if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
+            return problem_response(request, MethodNotAllowed(request.method or "", ("GET", "HEAD")))
         if request.path_info == "/healthz":
             return JsonResponse({"status": "ok"})
         return self._readiness()
