@@ -20,6 +20,7 @@ from tests.support.server import Server, running_server
 from tests.support.walks import Walk
 
 MOST_BYTES = 32 << 20
+FORM = "application/x-www-form-urlencoded"
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,25 @@ def test_a_refusal_leaves_the_connection_to_the_next_request(scope: str, server:
         while piece := wire.recv(1 << 16):
             answer += piece
     assert (answer.count(b"HTTP/1.1 403"), answer.count(b"HTTP/1.1 200")) == (1, 1)
+
+
+def test_who_leaves_a_body_unread_says_that_the_connection_ends(server: Server, agent: Client) -> None:
+    def told(client: httpx.Client, path: str, content: Any, **more: str) -> tuple[int, str | None]:
+        answer = client.post(f"{server.url}{path}", content=content, headers=headers_of(agent) | more)
+        return answer.status_code, answer.headers.get("Connection")
+
+    runs = "/api/v1/runs"
+    with httpx.Client(timeout=60) as client:
+        for _ in range(30):
+            assert told(client, runs, b" " * 20_000, Authorization="") == (401, "close")
+        assert told(client, runs, chunks(b"{}"), Authorization="") == (401, "close")
+        assert told(client, "/api/v1/nowhere", b"{}") == (404, "close")
+        assert told(client, runs, b" " * (MOST_BYTES + 1)) == (413, "close")
+        assert told(client, runs, b"") == (400, None)
+        assert told(client, runs, b"{}", **{"Content-Type": "text/plain"}) == (415, None)
+        assert told(client, runs, b"{}") == (201, None)
+        assert told(client, runs, chunks(b"{}")) == (201, None)
+        assert told(client, "/sign-in/", b"username=x", **{"Content-Type": FORM}) == (403, None)
 
 
 def test_a_declared_length_beyond_the_limit_is_refused_unread(server: Server, agent: Client) -> None:
