@@ -25,6 +25,7 @@ urlpatterns = [
     path(f"{_RECEIPT}/verify", receipts.verify, name="verify"),
     path(_RECEIPT, receipts.show, name="receipt"),
     path("uncertain/", uncertain.index, name="uncertain"),
+    path("uncertain/<str:run_id>/close", uncertain.close, name="close"),
     path("interactions/", interactions.index, name="interactions"),
     path("interactions/answer", interactions.answer, name="answer"),
     path("access/", access.index, name="access"),

@@ -41,11 +41,10 @@ def without_a_way_for_browsers(page: Markup) -> list[str]:
     """What htmx does and a browser without scripts could not do."""
     found = []
     for tag, attributes in page.elements:
-        if "hx-post" in attributes and (tag, attributes.get("action"), attributes.get("method")) != (
-            "form",
-            attributes["hx-post"],
-            "post",
-        ):
+        address = attributes.get("hx-post")
+        form = (tag, attributes.get("action"), attributes.get("method")) == ("form", address, "post")
+        button = (tag, attributes.get("type"), attributes.get("formaction")) == ("button", "submit", address)
+        if address is not None and not form and not button:
             found.append(f"hx-post on {tag}")
         polls = "data-poll" in attributes
         if "hx-get" in attributes and not polls and (tag, attributes.get("href")) != ("a", attributes["hx-get"]):

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from suspensions.domain.errors import CortexError, InvalidRequest, NotFound
 from suspensions.pages import ended_sessions
+from suspensions.pages.closing_forms import kept_closing
 from suspensions.pages.contexts import Chrome, KeptText, Link, Problem
 from suspensions.pages.forms import kept_texts, read_kept
 from suspensions.pages.refusals import bare_chrome, problem_response, refusal_response
@@ -41,7 +42,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def csrf_failure(request: HttpRequest) -> HttpResponse:
     """A form without a valid token: says so, and keeps what was typed."""
     place = ended_sessions.place_of(request)
-    kept: list[KeptText] = kept_texts(read_kept(request.POST.dict()))
+    posted = request.POST.dict()
+    kept: list[KeptText] = [*kept_texts(read_kept(posted)), *kept_closing(posted)]
     if request.user.is_authenticated:
         ended_sessions.keep(request, place)
     problem = Problem(

@@ -146,11 +146,15 @@ def _banner(visit: Visit, run: Run) -> Banner | None:
     """What somebody who looks at the run should know first."""
     if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER):
         return None
+    may_close = Role.OPERATOR in visit.caller.roles_at(run.scope)
     return Banner(
         "stop",
         "It is not known what became of this resume.",
         "Its start was granted, and nothing more was heard. The work may have happened. Nobody may start it again.",
-        links=[Link("All uncertain resumes", visit.href("uncertain"))],
+        links=[
+            *([Link("Close it with proof", visit.href("close", run.id))] if may_close else []),
+            Link("All uncertain resumes", visit.href("uncertain")),
+        ],
     )
 
 
