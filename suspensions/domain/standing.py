@@ -81,10 +81,10 @@ def closing_of(run: Run, now: datetime, start: Start | Expiry | None, closure: C
     """Where closing stands; `start` and `closure` are those of the run's latest admission. The store decides anew."""
     if closure is not None:
         return Closing.CLOSED
-    if run.state is not RunState.RUNNING:
-        return Closing.OVER
     if not isinstance(start, Start):
         return Closing.NO_START
+    if run.state is not RunState.RUNNING:
+        return Closing.OVER
     return Closing.HELD if run.lease is not None and not run.lease.lapsed(now) else Closing.OPEN
 
 

@@ -8,20 +8,20 @@ come through to its receipt, however old its proof is by then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 
 from suspensions.domain.digests import RESUME_CLOSURE, sha256_hex
 from suspensions.domain.errors import CortexError
 from suspensions.domain.instants import format_instant
 from suspensions.domain.proofs import Dispatch, stated_claims, stated_workers, time_faults
-from suspensions.domain.standing import Closing, is_uncertain
+from suspensions.domain.standing import Closing
 from suspensions.domain.values import Start
 from suspensions.operations.closures import freeze_closure, list_holders
+from suspensions.pages.closing_banners import doubt, over
 from suspensions.pages.closing_forms import (
     LABELS,
     MEMBERS,
@@ -47,13 +47,12 @@ from suspensions.pages.contexts import (
     Note,
     ProofBox,
 )
-from suspensions.pages.formats import clock_time, duration, utc_text
+from suspensions.pages.formats import clock_time, duration
 from suspensions.pages.visits import Visit
 from suspensions.queries.closing_page import ClosingRead
-from suspensions.queries.people import display_names
 
 TITLE = "Close this resume as incomplete"
-_KEPT = "What you typed is below and can be copied. It was not taken."
+_TITLES_OVER = {Closing.CLOSED: "This resume is closed", Closing.NO_START: "There is nothing to close"}
 
 
 class ClosingView:
@@ -215,15 +214,14 @@ class ClosingView:
         return Note(name)
 
     def _time_hint(self, name: str) -> Note:
-        zone = self.visit.likes.time_zone
+        zone, now = self.visit.likes.time_zone, self.visit.now
         value = self.members.values.get(name)
         if value is None:
             return Note(name, f"{zone} time, or with its offset")
-        local = clock_time(value, self.visit.now, timezone.get_current_timezone(), seconds=True)
-        text = f"{utc_text(value)}" if zone == "UTC" else f"{zone} time {local}. UTC {value:%H:%M:%S}"
-        if name == "expires_at" and value > self.visit.now:
-            text = f"In {duration(value - self.visit.now)}. {text}"
-        return Note(name, text)
+        away = f"In {duration(value - now)}." if value > now else f"{duration(now - value)} ago."
+        local = clock_time(value, now, timezone.get_current_timezone(), seconds=True)
+        there = "" if zone == "UTC" else f" {zone} time {local}."
+        return Note(name, f"{away}{there} UTC {clock_time(value, now, UTC, seconds=True)}")
 
     def proof_box(self) -> ProofBox:
         proof = self.typed.proof.encode()
@@ -279,7 +277,8 @@ class ClosingView:
                         "proof_digest" if name == "proof" else name,
                         shown.get(name, ""),
                         mine=True,
-                        wrong=faults.get(name, ""),
+                        wrong=name in faults,
+                        absent="not there yet" if name in read.missing else "not readable",
                     )
                     for name in MEMBERS
                 ),
@@ -299,7 +298,10 @@ class ClosingView:
         crumbs = [Link("Uncertain", self.visit.href("uncertain")), Link(run.id, self.visit.href("run", run.id))]
         if not self.may_close:
             kept = kept_texts(self.typed) if refusal is not None else []
-            return ClosingPage(chrome, TITLE, crumbs, banner=self._over(refusal), kept=kept)
+            title = _TITLES_OVER.get(self.stand, "There is nothing to close any more")
+            return ClosingPage(
+                chrome, title, crumbs, banner=over(self.visit, self.read, self.stand, refusal), kept=kept
+            )
         form = self.form(faults)
         work = self.read.work
         heard = [each.since for each in self.holders] + ([work.updated_at] if work else [])
@@ -313,64 +315,8 @@ class ClosingView:
             lapsed_at=run.lease.expires_at if run.lease and self.stand is Closing.OPEN else None,
             holders=form.proof_box.holders,
             handed_out=[call.name for call in work.started if call.id not in done] if work else (),
-            banner=banner or self._doubt(),
+            banner=banner or doubt(self.visit, self.read, self.stand),
             form=form,
-        )
-
-    def _doubt(self) -> Banner | None:
-        """Why it may be too early to close."""
-        run = self.read.run
-        if self.stand is Closing.HELD and run.lease is not None:
-            return Banner(
-                "soon",
-                f"{run.lease.owner} holds the lease, so nothing can be closed now.",
-                "A worker that renews it lives. Otherwise it lapses at",
-                at=run.lease.expires_at,
-                icon="hourglass",
-            )
-        if not is_uncertain(run, self.visit.now, settings.UNCERTAIN_AFTER):
-            silent = duration(self.visit.now - run.updated_at)
-            text = "It was started without a lease, so nobody can tell whether its worker is at work. See to it first."
-            return Banner("soon", f"This run has been silent for {silent} only.", text, icon="hourglass")
-        return None
-
-    def _over(self, refusal: CortexError | None) -> Banner:
-        """What stands where nothing can be closed."""
-        run, closure = self.read.run, self.read.closure
-        tried = refusal is not None
-        not_taken = " Your closure was not taken." if tried else ""
-        aside = _KEPT if tried else ""
-        link = Link("Open the run", self.visit.href("run", run.id), primary=True)
-        if closure is not None:
-            who = self._name(closure.closed_by.principal)
-            ago = duration(self.visit.now - closure.closed_at)
-            receipt = self.visit.href("receipt", "closure", run.id, closure.request.version.suspension_id)
-            title = f"{who} closed this {ago} ago."
-            if tried:
-                mine = "This other closure" if who == "You" else "Your closure"
-                title += f" {mine} was not taken."
-            text = "The run is incomplete for good. Closed at"
-            links = [Link("Open the receipt", receipt, primary=True)]
-            return Banner(
-                "stop" if tried else "info", title, text, aside, "lock", alert=tried, at=closure.closed_at, links=links
-            )
-        tone = "stop" if tried else "info"
-        if self.stand is Closing.NO_START:
-            title = f"Nothing of this run was started, so nothing is uncertain.{not_taken}"
-            text = "Closing ends a resume whose start was granted. This run has none now."
-        elif run.completed_at is not None:
-            title = f"The run is {run.state}. There is nothing to close.{not_taken}"
-            return Banner(
-                tone, title, "It ended by itself at", aside, "history", alert=tried, at=run.completed_at, links=[link]
-            )
-        else:
-            title = f"The run went on and is {run.state}. There is nothing to close.{not_taken}"
-            text = "Its worker lives, or another one took the run over."
-        return Banner(tone, title, text, aside, "history", alert=tried, links=[link])
-
-    def _name(self, principal: str) -> str:
-        return (
-            "You" if principal == self.visit.caller.principal else display_names([principal]).get(principal, principal)
         )
 
 

@@ -3,13 +3,18 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
+from suspensions.closing.proof import sign_proof
+from suspensions.domain.instants import format_instant
 from tests.support.axe import faults
 from tests.support.builders import fresh_scope
 from tests.support.scenery import Scenery, build
@@ -91,6 +96,54 @@ def _refuse_token(page: Page) -> None:
     page.locator("[role=alert]").first.wait_for()
 
 
+def _closing(name: str) -> Callable[[Scenery], str]:
+    return lambda made: f"/uncertain/{made.pauses[name].run_id}/close"
+
+
+def _prove(page: Page, *workers: str, minutes: int = 60) -> None:
+    """Fill the closing form with a proof of this run's, as its issuer would sign it but for the key."""
+    pins = ("admission_digest", "start_digest", "suspension_id")
+    pinned: dict[str, Any] = {name: page.locator(f"#closing [name={name}]").input_value() for name in pins}
+    now = datetime.now(UTC).replace(microsecond=0)
+    claims = pinned | {
+        "issuer": page.input_value("#closing-issuer"),
+        "issuer_revision": page.input_value("#closing-issuer_revision"),
+        "run_id": page.url.split("/")[-2],
+        "run_revision": int(page.locator("#closing [name=run_revision]").input_value()),
+        "observed_at": format_instant(now - timedelta(minutes=8)),
+        "expires_at": format_instant(now + timedelta(minutes=minutes)),
+        "workers": [{"owner": owner, "permanent": True} for owner in workers],
+    }
+    page.fill("#closing-proof_ref", "OPS-4471")
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    page.fill("#closing-proof", sign_proof(claims, pem, f"{claims['issuer']}/{claims['issuer_revision']}"))
+    expect(page.locator("#closing-expires_at")).not_to_have_value("")
+    expect(page.locator("#frozen-digest")).to_be_visible()
+
+
+def _prove_whole(page: Page) -> None:
+    _prove(page, "osl-2/17", "osl-4/31")
+    page.fill("#closing-confirm", page.inner_text(".six-of"))
+
+
+def _prove_badly(page: Page) -> None:
+    _prove(page, "osl-2/17", minutes=-2)
+    expect(page.locator("#note-proof.fault")).to_be_visible()
+
+
+def _close_refused(page: Page) -> None:
+    _prove_whole(page)
+    page.click("button[value=close]")
+    page.locator("[role=alert]").first.wait_for()
+
+
+def _close_faulty(page: Page) -> None:
+    page.fill("#closing-observed_at", "this morning")
+    page.click("button[value=close]")
+    page.locator("[role=alert]").first.wait_for()
+
+
 SCREENS = {
     "queue": Screen(_at("/")),
     "queue-all": Screen(_at("/?tab=all")),
@@ -127,6 +180,14 @@ SCREENS = {
     "receipt-verified": Screen(_receipt("admission", "done"), _verify),
     "receipt-start": Screen(_receipt("start", "done")),
     "uncertain": Screen(_at("/uncertain/")),
+    "closing": Screen(_closing("lost")),
+    "closing-checked": Screen(_closing("lost"), _prove_whole),
+    "closing-doubtful": Screen(_closing("lost"), _prove_badly),
+    "closing-faulty": Screen(_closing("lost"), _close_faulty),
+    "closing-refused": Screen(_closing("lost"), _close_refused),
+    "closing-closed": Screen(_closing("closed")),
+    "closing-nothing": Screen(_closing("two")),
+    "receipt-closure": Screen(_receipt("closure", "closed")),
     "interactions": Screen(_at("/interactions/")),
     "interactions-answered": Screen(_at("/interactions/?part=answered")),
     "interactions-resolved": Screen(_at("/interactions/?part=resolved")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import answers, database, leases, locks, reading, receipts, runs
+from tests.mutants import answers, database, leases, locks, pages, reading, receipts, runs
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -13,4 +13,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *receipts.MUTANTS,
     *database.MUTANTS,
     *reading.MUTANTS,
+    *pages.MUTANTS,
 )

@@ -116,6 +116,7 @@ def test_a_repeat_without_authority_is_refused(uncertain: Uncertain) -> None:
     refused = uncertain.operator.client.post(uncertain.address, posted)
     assert refused.status_code == 403
     assert "You closed this" in text(refused)
+    assert "Your closure was refused: The issuer's revision is revoked." in text(refused)
 
 
 def test_a_file_is_a_proof_too_and_white_space_around_it_is_left_out(uncertain: Uncertain) -> None:
@@ -340,6 +341,17 @@ def test_a_run_without_a_start_has_nothing_to_close(scope: str) -> None:
     page = olaf.client.get(f"/uncertain/{pause.run_id}/close")
     assert page.status_code == 200
     assert "Nothing of this run was started" in text(page)
+    waiting = b.make_pause(Scope.parse(scope))
+    assert "There is nothing to close" in text(olaf.client.get(f"/uncertain/{waiting.run_id}/close"))
+
+
+def test_a_run_that_paused_again_has_nothing_to_close(uncertain: Uncertain) -> None:
+    posted = uncertain.posted()
+    run = get_run(uncertain.scope, uncertain.run_id)
+    b.make_pause(uncertain.scope, run=run)
+    refused = uncertain.operator.client.post(uncertain.address, posted)
+    assert refused.status_code == 409
+    assert "The run went on and is paused. There is nothing to close. Your closure was not taken." in text(refused)
 
 
 def test_one_that_nobody_leased_and_that_was_heard_of_just_now_says_so(scope: str) -> None:
@@ -361,6 +373,8 @@ def test_only_an_operator_of_the_runs_scope_sees_or_sends_the_form(uncertain: Un
     foreign = stranger.client.get(uncertain.address)
     assert (missing.status_code, foreign.status_code) == (404, 404)
     assert is_open(uncertain)
+    assert uncertain.close().status_code == 303
+    assert victor.client.get(uncertain.address).status_code == 403
 
 
 def test_an_operator_whose_grant_ended_meanwhile_is_refused(uncertain: Uncertain) -> None:

@@ -60,6 +60,12 @@ def test_a_pause_and_its_run(made: Scenery, ines: Person, name: str) -> None:
         _check(Markup(ines.client.get(address).content.decode()))
 
 
+@pytest.mark.parametrize("name", ["lost", "closed", "two"])
+def test_closing_what_can_be_and_what_cannot(made: Scenery, ines: Person, name: str) -> None:
+    address = f"/uncertain/{made.pauses[name].run_id}/close"
+    _check(Markup(ines.client.get(address).content.decode()))
+
+
 @pytest.mark.parametrize("kind", ["admission", "start"])
 def test_a_receipt_before_and_after_verifying(made: Scenery, ines: Person, kind: str) -> None:
     pause = made.pauses["done"]

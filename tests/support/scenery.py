@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
 from suspensions.domain.decisions import CallDecision
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.values import SYSTEM, Admission, Holder, NewInteraction, Reason, Suspension
-from suspensions.operations import access, interactions, issuers, looking, progress, resumes, runs, suspensions
+from suspensions.operations import access, closures, interactions, leases, looking, progress, resumes, runs, suspensions
 from tests.support import builders as b
 from tests.support.page_samples import CERTIFICATE, FLIGHTS, HOSTILE
 from tests.support.people import PASSWORD, Person, make_person
+from tests.support.proofs import Issuer, make_issuer, request_for, sign
 
 NOTE = (
     "Connection OSL-SEA was cancelled by us on 11 March. The customer agreed to Saturday, asked for business if there "
@@ -71,6 +69,7 @@ class Scenery:
     people: dict[str, Person] = field(default_factory=dict)
     pauses: dict[str, Suspension] = field(default_factory=dict)
     admissions: dict[str, Admission] = field(default_factory=dict)
+    issuer: Issuer | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def ago(self, **parts: float) -> datetime:
@@ -144,6 +143,7 @@ def build(scope: Scope) -> Scenery:
     _moving(made)
     _questions(made)
     _issuers(made)
+    _closed(made)
     return made
 
 
@@ -210,6 +210,9 @@ def _moving(made: Scenery) -> None:
     made.pause("lost", bag, agent="disruption-care", project="disruption", waited=75, left=90)
     made.answer("lost", "priya", 6)
     _start(made, "lost", 68, 120)
+    pause = made.pauses["lost"]
+    with b.at(made.ago(minutes=64)):
+        leases.reclaim_lease(b.caller(pause.scope), pause.scope, pause.run_id, b.take("osl-4/31", 180))
     made.pause("cancelled", bag, waited=90, left=200)
     with b.at(made.ago(minutes=80)):
         pause = made.pauses["cancelled"]
@@ -259,14 +262,26 @@ def _questions(made: Scenery) -> None:
 
 
 def _issuers(made: Scenery) -> None:
-    key = Ed25519PrivateKey.generate().public_key()
-    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     suffix = made.scope.text[-6:]
     ines = made.people["ines"].caller.actor
-    issuers.add_issuer(ines, f"watchtower-{suffix}", "2026-11", made.scope, pem)
+    made.issuer = make_issuer(made.scope, f"watchtower-{suffix}", "2026-11")
     service = f"care-prod-{suffix}"
     access.make_principal(service, service=True, by=SYSTEM)
     access.grant_role(service, Role.AGENT, made.scope, ines)
     access.issue_token(service, "worker", timedelta(days=30), ines)
     access.issue_token(service, "old", None, ines)
     access.revoke_token(service, "old", ines)
+
+
+def _closed(made: Scenery) -> None:
+    """One that Ines closed with proof."""
+    refund: Calls = [("c1", "refund_payment", '{"reservation_id": "B5TT1C", "amount": "480.00"}', "Cancelled by us.")]
+    made.pause("closed", refund, agent="refund-desk", project="refunds", waited=190)
+    made.answer("closed", "dana", 5)
+    _start(made, "closed", 180, 60)
+    assert made.issuer is not None
+    admission, ines = made.admissions["closed"], made.people["ines"].caller
+    with b.at(made.ago(minutes=120)):
+        version = admission.version
+        start = resumes.get_start(ines, admission.scope, version.run_id, version.suspension_id)
+        closures.close_resume(ines, *sign(request_for(ines, admission, start, made.issuer), made.issuer, "osl-2/17"))

@@ -62,12 +62,13 @@ class ProofBox:
 
 @dataclass(frozen=True, slots=True)
 class FrozenMember:
-    """A member of the request. `mine`: it comes from the form; `wrong`: what is at fault; no value: not typed yet."""
+    """A member of the request. `mine`: it comes from the form; `absent`: why it has no value."""
 
     name: str
     value: str
     mine: bool = False
-    wrong: str = ""
+    wrong: bool = False
+    absent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
