@@ -20,12 +20,13 @@ AHEAD_LIMIT = timedelta(minutes=5)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_SHIFTS = range(120, -1, -10)
 _MAXIMUM = (1 << 128) - 1
 _ANY = re.compile(r"[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
 
 
 def _encode(number: int) -> str:
-    return "".join(_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10))
+    return "".join([_PAIRS[(number >> shift) & 1023] for shift in _SHIFTS])
 
 
 def _decode(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from suspensions.domain.texts import invalid
 
@@ -12,8 +13,12 @@ _RFC3339 = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def format_instant(instant: datetime) -> str:
-    """The one text of an instant, in JSON, in digests and on SQLite. Naive datetimes are a defect."""
+    """The one text of an instant, in JSON, in digests and on SQLite. Naive datetimes are a defect.
+
+    An operation writes its one reading of the clock into every row and digest that it makes, so the text is kept.
+    """
     if instant.tzinfo is not UTC:
         if instant.tzinfo is None:
             raise ValueError("an instant needs a zone")

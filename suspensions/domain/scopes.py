@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from suspensions.domain.errors import InvalidScope, NoScope
 
@@ -40,9 +41,7 @@ class Scope:
         Covering is then equality on the one column of the covering scope's depth. A LIKE would read
         `_` as any letter, and on SQLite ignore case.
         """
-        levels = self.text.split("/")
-        cut = ["/".join(levels[:depth]) if depth <= len(levels) else "" for depth in (1, 2, 3)]
-        return cut[0], cut[1], cut[2]
+        return _prefixes(self.text)
 
     def covers(self, other: Scope) -> bool:
         """Whether `other` is this scope or lies below it."""
@@ -50,3 +49,10 @@ class Scope:
 
     def __str__(self) -> str:
         return self.text
+
+
+@lru_cache(maxsize=1024)
+def _prefixes(text: str) -> tuple[str, str, str]:
+    levels = text.split("/")
+    cut = ["/".join(levels[:depth]) if depth <= len(levels) else "" for depth in (1, 2, 3)]
+    return cut[0], cut[1], cut[2]

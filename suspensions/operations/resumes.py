@@ -57,9 +57,8 @@ def decide(
 
 
 def _decide(caller: Caller, scope: Scope, suspension_id: str, run_revision: int, answer: DecisionAnswer) -> Admission:
-    run_id = suspensions.run_of_suspension(scope, suspension_id)
-    version = ClaimVersion(run_id, suspension_id, run_revision)
-    return admissions.admit_resume(scope, version, answer, start_window(), caller.actor)
+    version = ClaimVersion(suspensions.lock_run_of(scope, suspension_id), suspension_id, run_revision)
+    return admissions.admit_locked(scope, version, answer, start_window(), caller.actor)
 
 
 def start_resume(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, connection
 
 from suspensions.domain import refusals
 from suspensions.domain.errors import (
@@ -20,6 +20,7 @@ from suspensions.domain.errors import (
     StoreBusy,
 )
 from suspensions.domain.failpoints import Point, reach
+from suspensions.store import driver
 from suspensions.store.sql import GuardFailed
 
 P = ParamSpec("P")
@@ -55,7 +56,7 @@ def in_transaction(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
     """
 
     def once(finished: Finished) -> R:
-        with transaction.atomic(durable=True):
+        with driver.DurableTransaction():
             result = operation(*args, **kwargs)
             finished()
         return result

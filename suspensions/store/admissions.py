@@ -35,6 +35,7 @@ from suspensions.domain.values import (
     PendingCall,
     Reason,
     Snapshot,
+    complete,
 )
 from suspensions.models.fields import from_database, read_instant
 from suspensions.store import guards, run_rows, sql, suspension_rows
@@ -125,6 +126,21 @@ def admit_resume(
     """
     sql.require_transaction()
     sql.lock_run(version.run_id, scope.text)
+    return admit_locked(scope, version, answer, window, actor, lease=lease, first=first)
+
+
+def admit_locked(
+    scope: Scope,
+    version: ClaimVersion,
+    answer: Answer,
+    window: StartWindow,
+    actor: Actor,
+    *,
+    lease: LeaseTake | None = None,
+    first: Snapshot | None = None,
+) -> Admission:
+    """The same for whoever has locked the run already. *Requires*: the run's lock."""
+    sql.require_transaction()
     values = sql.fetch_one(_READ, (version.suspension_id, version.suspension_id, version.run_id, scope.text))
     if values is None:
         raise NotSuspended
@@ -200,7 +216,7 @@ def _admit(
         lease=lease,
         fresh=True,
     )
-    admission = replace(admission, record_sha256=digest(RECORD, admission.record()))
+    complete(admission, record_sha256=digest(RECORD, admission.record()))
     changes = {
         "state": RunState.RUNNING.value,
         "admission_id": suspension.id,

@@ -6,7 +6,6 @@ transaction. Nothing here grants anything.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,6 +32,7 @@ from suspensions.domain.values import (
     EventType,
     Page,
     Start,
+    complete,
 )
 from suspensions.models.fields import read_instant
 from suspensions.store import run_rows, runs, sql, starts
@@ -143,7 +143,7 @@ def _close(row: RunRow, request: ClosureRequest, proof: bytes, actor: Actor, now
         closed_by=actor,
         fresh=True,
     )
-    closure = replace(closure, record_sha256=digest(RECORD, closure.record()))
+    complete(closure, record_sha256=digest(RECORD, closure.record()))
     data = {"request_digest": closure.request_digest, "proof_ref": request.proof_ref, "issuer": request.issuer}
     told = Told(EventType.RESUME_CLOSED, data, request.version.suspension_id, closure.record_sha256, closure.event_id)
     resolve_open_interactions(row, now)

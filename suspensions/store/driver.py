@@ -6,11 +6,13 @@ listeners, and makes a cursor of its own class. Connection, transaction and exce
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db.transaction import Atomic
 from psycopg import RawCursor
 
 T = TypeVar("T")
@@ -24,13 +26,79 @@ def vendor() -> str:
     return connection.vendor
 
 
-def run(statement: str, parameters: Parameters, take: Callable[[Any], T]) -> T:
+class _Here(threading.local):
+    """What Django keeps for this thread, without its way there."""
+
+    def __init__(self) -> None:
+        self.connection: Any = connections[DEFAULT_DB_ALIAS]
+
+
+_here = _Here()
+
+
+def this_connection() -> Any:
+    """Django's connection of this thread."""
+    return _here.connection
+
+
+class DurableTransaction(Atomic):
+    """Django's durable block with a shorter way in and out on SQLite, where Django's own costs as much as two writes.
+
+    The short way is for the plain case alone: connected, nobody listening, nothing amiss. Everything else, and every
+    failure, goes Django's way, from the same state of the connection.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(DEFAULT_DB_ALIAS, savepoint=True, durable=True)
+
+    def __enter__(self) -> None:
+        database = this_connection()
+        if not _may_be_short(database) or database.in_atomic_block or not database.autocommit:
+            super().__enter__()
+            return
+        with database.wrap_database_errors:
+            database.connection.execute(f"BEGIN {database.transaction_mode}")
+        database.commit_on_exit, database.needs_rollback = True, False
+        database.autocommit, database.in_atomic_block = False, True
+        database.atomic_blocks.append(self)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        database = this_connection()
+        nested = bool(database.savepoint_ids)
+        if kind is not None or nested or database.needs_rollback or not _may_be_short(database):
+            super().__exit__(kind, error, traceback)
+            return
+        try:
+            with database.wrap_database_errors:
+                database.connection.commit()
+        except DatabaseError as failed:
+            super().__exit__(type(failed), failed, failed.__traceback__)
+            raise
+        database.atomic_blocks.pop()
+        database.in_atomic_block, database.autocommit = False, True
+
+
+def _may_be_short(database: Any) -> bool:
+    """Whether this is SQLite, connected, with nobody who wants to hear of statements or of the commit."""
+    return (
+        database.vendor == "sqlite"
+        and database.connection is not None
+        and database.transaction_mode is not None
+        and not database.force_debug_cursor
+        and not database.execute_wrappers
+        and not database.run_on_commit
+    )
+
+
+def run(statement: str, parameters: Parameters, take: Callable[[Any], T], on: Any = None) -> T:
     """Run a statement with %s for each parameter, and give what `take` takes from its cursor.
+
+    `on` is this thread's connection, for whoever runs several: looking it up costs as much as a small statement.
 
     Raises: django.db's errors.
     """
-    database: Any = connections[DEFAULT_DB_ALIAS]
-    if database.queries_logged or database.execute_wrappers:
+    database = on or this_connection()
+    if database.force_debug_cursor or database.execute_wrappers:
         # Whoever listens, such as a test that counts statements, hears the store's as well.
         with database.cursor() as listened:
             listened.execute(statement, parameters)
@@ -40,7 +108,7 @@ def run(statement: str, parameters: Parameters, take: Callable[[Any], T]) -> T:
     with database.wrap_database_errors:
         if database.vendor == "postgresql":
             cursor = RawCursor(database.connection)
-            cursor.execute(_numbered(statement), parameters)
+            cursor.execute(_numbered(statement), parameters, binary=True)
         else:
             cursor = database.connection.execute(_marked(statement), parameters)
         taken = take(cursor)

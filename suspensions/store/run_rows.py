@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ from suspensions.domain.errors import RunNotFound, StoredRecordBroken
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ResumeState, RunState
 from suspensions.domain.strict_json import dumps, loads
-from suspensions.domain.values import Actor, Event, EventType, Lease, Run
+from suspensions.domain.values import Actor, Event, EventType, Lease, Run, complete
 from suspensions.models.fields import from_database, read_instant
 from suspensions.store import sql
 
@@ -115,15 +115,12 @@ def read_row(values: tuple[Any, ...]) -> RunRow:
 
 def find_run(run_id: str, scope: Scope, *, contents: bool = False) -> RunRow | None:
     """Lock and read the run at its exact scope; None where there is none. *Locks*: the run."""
-    sql.lock_run(run_id, scope.text)
-    return _read_run("run.scope = %s", run_id, scope, contents)
+    return _find_run("scope", run_id, scope, contents)
 
 
 def find_covered_run(run_id: str, scope: Scope, *, contents: bool = False) -> RunRow | None:
     """The same for a run that the scope covers. *Locks*: the run."""
-    column = prefix_column(scope)
-    sql.lock_covered_run(run_id, column, scope.text)
-    return _read_run(f"run.{column} = %s", run_id, scope, contents)
+    return _find_run(prefix_column(scope), run_id, scope, contents)
 
 
 def require_run(run_id: str, scope: Scope, *, contents: bool = True) -> RunRow:
@@ -134,14 +131,18 @@ def require_run(run_id: str, scope: Scope, *, contents: bool = True) -> RunRow:
     return row
 
 
-def _read_run(where: str, run_id: str, scope: Scope, contents: bool) -> RunRow | None:
-    columns, join = (f"{SELECT}, {CONTENT_SELECT}", CONTENT_JOIN) if contents else (SELECT, "")
-    values = sql.fetch_one(f"SELECT {columns} FROM run{join} WHERE run.id = %s AND {where}", (run_id, scope.text))
+def _find_run(scope_column: str, run_id: str, scope: Scope, contents: bool) -> RunRow | None:
+    where, about = f"WHERE run.id = %s AND run.{scope_column} = %s", (run_id, scope.text)
+    if not contents:
+        values = sql.fetch_locked(f"SELECT {SELECT} FROM run {where}", about)
+        return None if values is None else read_row(values)
+    # What is joined to a locked row is read by a statement of its own, after the lock.
+    sql.lock_run(run_id, scope.text, scope_column)
+    values = sql.fetch_one(f"SELECT {SELECT}, {CONTENT_SELECT} FROM run{CONTENT_JOIN} {where}", about)
     if values is None:
         return None
     row = read_row(values)
-    if contents:
-        row.contents = values[WIDTH : WIDTH + 3]
+    row.contents = values[WIDTH : WIDTH + 3]
     return row
 
 
@@ -221,7 +222,7 @@ def link_event(row: RunRow, told: Told, actor: Actor, now: datetime, revision: i
 
 def chained(event: Event) -> Event:
     """The event with its own hash."""
-    return replace(event, hash=event.compute_hash())
+    return complete(event, hash=event.compute_hash())
 
 
 def insert_event(event: Event, chain: str) -> sql.Write:

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from suspensions.domain.failpoints import Point, reach
 from suspensions.models.fields import to_database
@@ -37,7 +37,7 @@ class GuardFailed(Exception):
 
 def require_transaction() -> None:
     """A store function outside a transaction would write half of an operation: that is a defect."""
-    if not connection.in_atomic_block:
+    if not driver.this_connection().in_atomic_block:
         raise transaction.TransactionManagementError("a store function needs an open transaction")
 
 
@@ -50,26 +50,29 @@ def instant(value: datetime | None) -> Any:
     return to_database(value, driver.vendor())
 
 
-def lock_run(run_id: str, scope: str) -> None:
-    """Lock the run's row at its exact scope, before anything is read that may decide.
+def lock_run(run_id: str, scope: str, scope_column: str = "scope") -> None:
+    """Lock the run's row at its exact scope, or where `scope_column` says that the scope covers it.
 
-    On SQLite the IMMEDIATE transaction holds the one write lock already. On PostgreSQL the read that follows
-    is a statement of its own: it sees what the holder before us committed, which a join in the locking
-    statement would not.
+    It goes before everything that may decide. On SQLite the IMMEDIATE transaction holds the one write lock already. On
+    PostgreSQL the read that follows is a statement of its own: it sees what the holder before us committed, which a
+    join in the locking statement would not.
     """
-    _lock("scope", run_id, scope)
-
-
-def lock_covered_run(run_id: str, prefix_column: str, scope: str) -> None:
-    """The same for a run that the scope covers: `prefix_column` is scope_1, scope_2 or scope_3."""
-    _lock(prefix_column, run_id, scope)
-
-
-def _lock(column: str, run_id: str, scope: str) -> None:
     reach(Point.BEFORE_LOCK)
     if is_postgresql():
-        driver.run(f"SELECT 1 FROM run WHERE id = %s AND {column} = %s FOR UPDATE", (run_id, scope), driver.first)
+        statement = f"SELECT 1 FROM run WHERE id = %s AND {scope_column} = %s FOR UPDATE"
+        driver.run(statement, (run_id, scope), driver.first)
     reach(Point.AFTER_LOCK)
+
+
+def fetch_locked(sql: str, parameters: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Lock and read one row in one statement: for columns of that very row alone.
+
+    PostgreSQL reads the row that it locked anew, once its last holder has committed; not so what is joined to it.
+    """
+    reach(Point.BEFORE_LOCK)
+    row = driver.run(f"{sql} FOR UPDATE" if is_postgresql() else sql, parameters, driver.first)
+    reach(Point.AFTER_LOCK)
+    return row
 
 
 def lock_request(*names: str) -> None:
@@ -162,8 +165,9 @@ def write(*writes: Write) -> None:
         _write_in_one_statement(writes)
         reach(Point.AFTER_WRITE)
         return
+    database = driver.this_connection()
     for each in writes:
-        touched = driver.run(each.sql, each.parameters, driver.count)
+        touched = driver.run(each.sql, each.parameters, driver.count, database)
         if each.exactly and touched != 1:
             raise GuardFailed(each.sql)
         reach(Point.AFTER_WRITE)

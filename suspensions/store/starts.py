@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,7 @@ from suspensions.domain.values import (
     Reason,
     Snapshot,
     Start,
+    complete,
     suspension_digest,
 )
 from suspensions.models.fields import from_database, read_instant
@@ -190,7 +191,7 @@ def _grant(
         event_id=ids.new_id(ids.EVENT),
         fresh=True,
     )
-    start = replace(start, record_sha256=digest(RECORD, start.record()))
+    complete(start, record_sha256=digest(RECORD, start.record()))
     data = {
         "request_digest": start.request_digest,
         "start_digest": start.digest,
@@ -205,7 +206,7 @@ def _grant(
 
 def _with_work(start: Start, resume: _Resume) -> Start:
     assert resume.suspension is not None and resume.input is not None
-    return replace(
+    return complete(
         start,
         suspension=to_suspension(resume.suspension, resume.continuation),
         input=bytes(resume.input),
@@ -414,7 +415,7 @@ def expire_resume_admission(scope: Scope, run_id: str, suspension_id: str, reque
         expired_by=actor,
         fresh=True,
     )
-    expiry = replace(expiry, record_sha256=digest(RECORD, expiry.record()))
+    complete(expiry, record_sha256=digest(RECORD, expiry.record()))
     data = {"request_digest": expiry.request_digest, "expiry_digest": expiry.digest}
     told = Told(EventType.RESUME_EXPIRED, data, suspension_id, expiry.record_sha256, expiry.event_id)
     changes = {**runs.end_columns(RunState.FAILED, now), "finish_sha256": runs.finish_sha256("expire", EXPIRED_ERROR)}

@@ -263,9 +263,15 @@ def read_suspension(scope: Scope, suspension_id: str, *, with_run: bool = False)
     return replace(found, run=to_run(row))
 
 
-def run_of_suspension(scope: Scope, suspension_id: str) -> str:
-    """The run of a pause at its exact scope, live or retired. Raises: SuspensionNotFound."""
-    values = sql.fetch_one("SELECT run_id FROM suspension WHERE id = %s AND scope = %s", (suspension_id, scope.text))
+def lock_run_of(scope: Scope, suspension_id: str) -> str:
+    """Lock the run of a pause at its exact scope, live or retired; its id. *Locks*: the run.
+
+    Raises: SuspensionNotFound.
+    """
+    values = sql.fetch_locked(
+        "SELECT id FROM run WHERE id = (SELECT run_id FROM suspension WHERE id = %s AND scope = %s)",
+        (suspension_id, scope.text),
+    )
     if values is None:
         raise SuspensionNotFound
     return str(values[0])
@@ -316,7 +322,7 @@ def claim(
     sql.require_transaction()
     guards.require_first_matches(first, lease, run_id)
     column = run_rows.prefix_column(scope)
-    sql.lock_covered_run(run_id, column, scope.text)
+    sql.lock_run(run_id, scope.text, column)
     values = sql.fetch_one(f"{_READ_FOR_CLAIM} WHERE run.id = %s AND run.{column} = %s", (run_id, scope.text))
     now = clock.now()
     if expired_by is not None and expired_by > now:

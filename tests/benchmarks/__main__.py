@@ -1,6 +1,6 @@
 """Measure both engines, each in a process of its own, and print the table that docs/performance.md shows.
 
-python -m tests.benchmarks [--engine=sqlite] [--rounds=20] [--batch=40] [--profile=admit]
+python -m tests.benchmarks [--engine=sqlite] [--rounds=9] [--batch=100] [--profile=admit]
 """
 
 from __future__ import annotations

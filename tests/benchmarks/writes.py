@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suspensions.domain.decisions import CallDecision
-from suspensions.domain.policy import Caller
+from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import AdmissionRequest, Continuation, Holder, Reason, Suspension
@@ -83,11 +83,16 @@ class Hot:
 
 def _paused(scope: Scope, reason: Reason) -> Suspension:
     pending = QUESTION if reason is Reason.AGENT_REPLY else PENDING
-    return builders.make_pause(scope, reason, pending=pending, continuation=CONTINUATION)
+    return builders.make_pause(scope, reason, pending=pending, continuation=CONTINUATION, by=_agent(scope))
+
+
+def _agent(scope: Scope) -> Caller:
+    """One agent makes all pauses, as in life."""
+    return caller(scope, Role.AGENT, principal="booking-agent")
 
 
 def _pause(scope: Scope, by: Caller) -> Prepared:
-    run = make_run(scope, lease=take(), agent_name="booking")
+    run = make_run(scope, lease=take(), by=_agent(scope), agent_name="booking")
     holder = Holder("worker-1", 1)
     new = builders.new_suspension(scope, run.id, pending=PENDING, continuation=CONTINUATION, holder=holder)
     return Prepared(run.id, lambda: suspensions.create_suspension(by, new))
@@ -157,4 +162,4 @@ READ_OF_RUN = _OF_RUN
 def a_scope() -> tuple[Scope, Caller]:
     """Where the rows of one measurement lie, and who makes them."""
     scope = fresh_scope(3)
-    return scope, caller(scope)
+    return scope, caller(scope, Role.AGENT, Role.BUS, Role.APPROVER, principal="somebody-else")

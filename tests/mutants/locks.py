@@ -16,8 +16,16 @@ MUTANTS = (
     without(
         "the row lock of a run",
         _SQL,
-        '= %s FOR UPDATE", (run_id, scope), driver.first)',
-        '= %s", (run_id, scope), driver.first)',
+        'WHERE id = %s AND {scope_column} = %s FOR UPDATE"',
+        'WHERE id = %s AND {scope_column} = %s"',
+        _RACES,
+        engines=(POSTGRESQL,),
+    ),
+    without(
+        "the row lock of a run that is read with it",
+        _SQL,
+        'f"{sql} FOR UPDATE" if is_postgresql() else sql',
+        "sql",
         _RACES,
         engines=(POSTGRESQL,),
     ),
@@ -112,15 +120,23 @@ MUTANTS = (
     ),
     without(
         "the durable flag",
-        _TRANSACTIONS,
-        "transaction.atomic(durable=True)",
-        "transaction.atomic()",
+        "suspensions/store/driver.py",
+        "super().__init__(DEFAULT_DB_ALIAS, savepoint=True, durable=True)",
+        "super().__init__(DEFAULT_DB_ALIAS, savepoint=True, durable=False)",
         "tests/store/test_transactions.py",
+    ),
+    without(
+        "the check of a block's state before its short end",
+        "suspensions/store/driver.py",
+        "kind is not None or nested or database.needs_rollback or not",
+        "kind is not None or nested or not",
+        "tests/store/test_transactions.py",
+        engines=(SQLITE,),
     ),
     without(
         "the transaction itself",
         _TRANSACTIONS,
-        "        with transaction.atomic(durable=True):\n            result = operation(*args, **kwargs)",
+        "        with driver.DurableTransaction():\n            result = operation(*args, **kwargs)",
         "        if connection.ensure_connection() is None:\n"
         "            connection.in_atomic_block = True\n"
         "            result = operation(*args, **kwargs)\n"
@@ -130,7 +146,7 @@ MUTANTS = (
     without(
         "the demand for an open transaction",
         _SQL,
-        "if not connection.in_atomic_block:",
+        "if not driver.this_connection().in_atomic_block:",
         "if False:",
         "tests/store/test_transactions.py",
     ),

@@ -286,8 +286,8 @@ MUTANTS = (
     without(
         "the scope of a locked run",
         _ROWS,
-        'return _read_run("run.scope = %s", run_id, scope, contents)',
-        'return _read_run("(run.scope = %s OR TRUE)", run_id, scope, contents)',
+        '"WHERE run.id = %s AND run.{scope_column} = %s"',
+        '"WHERE run.id = %s AND (run.{scope_column} = %s OR TRUE)"',
         _FINISH,
         _CANCEL,
         "tests/store/test_scopes.py",
@@ -296,8 +296,8 @@ MUTANTS = (
     without(
         "the exactness of the scope, where covering is not enough",
         _ROWS,
-        'return _read_run("run.scope = %s", run_id, scope, contents)',
-        'return _read_run(f"run.{prefix_column(scope)} = %s", run_id, scope, contents)',
+        'return _find_run("scope", run_id, scope, contents)',
+        "return _find_run(prefix_column(scope), run_id, scope, contents)",
         _FINISH,
         _CANCEL,
         "tests/store/test_scopes.py",

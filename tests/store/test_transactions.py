@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
 from suspensions.domain import ids
 from suspensions.domain.errors import AlreadyExists
@@ -142,3 +143,70 @@ def test_a_refusal_gives_the_connection_back_clean() -> None:
         suspensions.create_suspension(caller(made.scope), new_suspension(made.scope, made.run_id))
     assert not connection.in_atomic_block
     assert suspensions.get_suspension(caller(made.scope), made.scope, made.run_id).run_id == made.run_id
+
+
+def _state_of_the_connection() -> tuple[Any, ...]:
+    """What a block must leave as it found it."""
+    database: Any = connections["default"]
+    return (
+        database.in_atomic_block,
+        database.get_autocommit(),
+        database.needs_rollback,
+        list(database.atomic_blocks),
+        list(database.savepoint_ids),
+        list(database.run_on_commit),
+    )
+
+
+def _fails() -> None:
+    raise Interrupted
+
+
+def _opens_another() -> None:
+    with transaction.atomic(durable=True):
+        pass
+
+
+def _marks_itself() -> None:
+    transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize(
+    ("inside", "raises"),
+    [(lambda: None, None), (_fails, Interrupted), (_opens_another, RuntimeError), (_marks_itself, None)],
+    ids=["well", "an error", "a second durable block", "marked to be undone"],
+)
+def test_a_block_leaves_the_connection_as_it_found_it(
+    inside: Callable[[], None], raises: type[Exception] | None
+) -> None:
+    connection.ensure_connection()
+    before, scope = _state_of_the_connection(), fresh_scope()
+
+    def write() -> None:
+        run_store.create_run(new_run(scope), ACTOR)
+        inside()
+
+    with nullcontext() if raises is None else pytest.raises(raises):
+        in_transaction(write)
+    assert _state_of_the_connection() == before
+    assert bool(rows("SELECT id FROM run WHERE scope = %s", [scope.text])) == (inside.__name__ == "<lambda>")
+
+
+def test_blocks_inside_an_operation_are_undone_alone() -> None:
+    outer, inner = fresh_scope(), fresh_scope()
+
+    def write() -> None:
+        run_store.create_run(new_run(outer), ACTOR)
+        with suppress(Interrupted), transaction.atomic():
+            run_store.create_run(new_run(inner), ACTOR)
+            raise Interrupted
+
+    in_transaction(write)
+    assert rows("SELECT id FROM run WHERE scope = %s", [outer.text])
+    assert not rows("SELECT id FROM run WHERE scope = %s", [inner.text])
+
+
+def test_what_waits_for_the_commit_is_called_after_it() -> None:
+    seen: list[bool] = []
+    in_transaction(lambda: transaction.on_commit(lambda: seen.append(connection.in_atomic_block)))
+    assert seen == [False]

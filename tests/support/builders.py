@@ -100,9 +100,9 @@ def new_suspension(
     )
 
 
-def make_run(scope: Scope, *, lease: LeaseTake | None = None, **more: Any) -> Run:
+def make_run(scope: Scope, *, lease: LeaseTake | None = None, by: Caller | None = None, **more: Any) -> Run:
     """A running run."""
-    return runs.create_run(caller(scope), new_run(scope, lease=lease, **more))
+    return runs.create_run(by or caller(scope), new_run(scope, lease=lease, **more))
 
 
 def make_pause(
@@ -112,13 +112,14 @@ def make_pause(
     run: Run | None = None,
     pending: Iterable[PendingCall] | None = None,
     expires_at: datetime | None = None,
+    by: Caller | None = None,
     **more: Any,
 ) -> Suspension:
-    """A paused run's pause, by a principal of its own."""
-    run = run or make_run(scope)
+    """A paused run's pause, by a principal of its own unless given."""
+    run = run or make_run(scope, by=by)
     holder = None if run.lease is None else Holder(run.lease.owner, run.lease.epoch)
     new = new_suspension(scope, run.id, reason, pending, expires_at=expires_at, holder=holder, **more)
-    return suspensions.create_suspension(caller(scope), new)
+    return suspensions.create_suspension(by or caller(scope), new)
 
 
 def version_of(pause: Suspension) -> ClaimVersion:
@@ -132,22 +133,23 @@ def approve_all(pause: Suspension, decision: str = "approve", note: str | None =
     return tuple(CallDecision(each.id, each.arguments_sha256, decision=decision, note=note) for each in pause.pending)
 
 
-def admit(pause: Suspension, *, value: bytes = b'{"reply":"yes"}', **more: Any) -> Admission:
+def admit(pause: Suspension, *, value: bytes = b'{"reply":"yes"}', by: Caller | None = None, **more: Any) -> Admission:
     """Answer a pause: by the bus where it waits for a peer, else by an approver's decision."""
+    by = by or caller(pause.scope)
     if pause.reason is Reason.AGENT_REPLY:
         request = AdmissionRequest(pause.scope, version_of(pause), value)
         reply_with = frozenset(each.reply_with or "" for each in pause.pending)
-        return resumes.admit_resume(caller(pause.scope), request, reply_with, **more)
+        return resumes.admit_resume(by, request, reply_with, **more)
     decisions = approve_all(pause)
     if pause.reason is Reason.EXTERNAL_TOOL:
         decisions = tuple(CallDecision(each.id, each.arguments_sha256, content="done") for each in pause.pending)
-    return resumes.decide(caller(pause.scope), pause.scope, pause.id, version_of(pause).run_revision, decisions)
+    return resumes.decide(by, pause.scope, pause.id, version_of(pause).run_revision, decisions)
 
 
-def start(admission: Admission, *, lease: LeaseTake | None = None, **more: Any) -> Start:
+def start(admission: Admission, *, lease: LeaseTake | None = None, by: Caller | None = None, **more: Any) -> Start:
     version = admission.version
     return resumes.start_resume(
-        caller(admission.scope),
+        by or caller(admission.scope),
         admission.scope,
         version.run_id,
         version.suspension_id,
