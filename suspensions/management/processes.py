@@ -19,13 +19,13 @@ TICK = 0.25
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> None:
-    """Let the kernel send this process SIGTERM when its parent ends, where the kernel can.
+def die_with_parent(number: int = signal.SIGTERM) -> None:
+    """Let the kernel send this process a signal when its parent ends, where the kernel can.
 
     A killed parent stops nobody; an orphan would go on and hold the port.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What a worker of the web server loads: the WSGI application, bound to the server's life."""
 
 import os
+import signal
 
 from suspensions.domain import refusals
 from suspensions.management.processes import die_with_parent
@@ -8,7 +9,9 @@ from suspensions.management.shared_counts import FOLDER, SharedTally
 from suspensions.management.wsgi import served_application
 from suspensions.problems import PROBLEMS
 
-die_with_parent()
+# The server's parent process ends after its workers, unless it was killed. Nobody then hurries up a worker that was
+# asked to stop: it would serve beside its successor for as long as its last wait lasts, or for ever.
+die_with_parent(signal.SIGKILL)
 if FOLDER in os.environ:
     refusals.keep_in(SharedTally(os.environ[FOLDER], list(PROBLEMS)))
 application = served_application()
