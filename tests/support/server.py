@@ -23,15 +23,30 @@ class Server:
     url: str
     process: subprocess.Popen[bytes]
 
+    def kill(self) -> None:
+        """End it with `kill -9`, and return once its workers are gone too."""
+        workers = self.workers()
+        self.process.kill()
+        self.process.wait(timeout=PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while any(_is_there(worker) for worker in workers):
+            assert time.monotonic() < deadline, "a worker outlived its server"
+            time.sleep(0.005)
+
+    def workers(self) -> list[int]:
+        """The processes that serve."""
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
 
 @contextmanager
-def running_server(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """Start the production server on a free port; stop it afterwards.
+def running_server(environment: Mapping[str, str] | None = None, *, port: int | None = None) -> Iterator[Server]:
+    """Start the production server on a free port, or the one given; stop it afterwards.
 
     It works on the database that ``DATABASE_URL`` names now. Raises: AssertionError where it
     ends or is not ready in time, with what it said.
     """
-    port = _free_port()
+    port = port or free_port()
     command = [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{port}"]
     process = subprocess.Popen(
         command,
@@ -64,7 +79,15 @@ def _wait_until_ready(server: Server) -> None:
     raise AssertionError("the server was not ready in time")
 
 
-def _free_port() -> int:
+def _is_there(pid: int) -> bool:
+    """Whether the process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
