@@ -38,11 +38,11 @@ def verify_receipts(
         for chain in evidence.headless_chains():
             yield from verify_chain(Stored(chain, None, ()))
             yield Finding("run", chain, chain, "was removed; what it left is still there")
-        yield from _verify_purges()
+        yield from verify_purges()
         yield from verify_checkpoints(public_keys, checkpoint)
 
 
-def _verify_purges() -> Iterator[Finding]:
+def verify_purges() -> Iterator[Finding]:
     """Purge records: each whole, linked to the one before, and about chains that are gone."""
     number, previous = 0, None
     for number_there, record, heads in seals.purge_records():
