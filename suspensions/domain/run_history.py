@@ -14,6 +14,7 @@ from typing import Any
 
 from suspensions.domain.digests import same_digest, sha256_hex
 from suspensions.domain.states import ResumeState
+from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import Actor, Event, EventType, Suspension, suspension_digest
 
 Fault = tuple[str, str, str]
@@ -36,6 +37,24 @@ class RunColumns:
     start_by: datetime | None
     last_suspension_id: str | None
     open_interactions: int
+    kept_sha256: str
+    """Over what the run was made with: see `kept_sha256`."""
+    result_sha256: str
+    """Over what it ended with: see `result_sha256`."""
+
+
+def kept_sha256(agent_id: str | None, session_id: str | None, persona_ref: str, metadata: bytes, content: bytes) -> str:
+    """A digest over what a run keeps as it was made with it, which the run's first event binds."""
+    members = [agent_id, session_id, persona_ref, sha256_hex(metadata), sha256_hex(content)]
+    return sha256_hex(dumps(members))
+
+
+def result_sha256(output: bytes, error: bytes) -> str:
+    """A digest over what a run ended with, which the event of its end binds."""
+    return sha256_hex(dumps([sha256_hex(output), sha256_hex(error)]))
+
+
+NO_RESULT = result_sha256(b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +108,7 @@ def _verify_run(
     run_id: str, events: Iterable[Event], run: RunColumns, start_bys: Mapping[str, datetime | None]
 ) -> Iterator[Fault]:
     said: dict[str, Any] = {column.name: None for column in fields(RunColumns)}
-    said |= {"lease_epoch": 0, "open_interactions": 0}
+    said |= {"lease_epoch": 0, "open_interactions": 0, "result_sha256": NO_RESULT}
     for event in events:
         said |= _changes(event, said["open_interactions"], start_bys)
         if event.scope.text != run.scope:
@@ -102,13 +121,16 @@ def _verify_run(
 
 def _changes(event: Event, opened: int, start_bys: Mapping[str, datetime | None]) -> dict[str, Any]:
     """The columns that an event's transition or receipt leaves behind."""
-    if event.type in _ENDS:
+    if event.type is EventType.RESUME_CLOSED:
         return {**_UNHELD, **_NO_RESUME}
+    if event.type in _ENDS:
+        return {**_UNHELD, **_NO_RESUME, "result_sha256": event.data["result_sha256"]}
     changes: dict[str, Any] = {}
     match event.type:
         case EventType.RUN_CREATED:
             agent_name = event.data["agent_name"]
             changes = {"agent_name": agent_name, "created_by": event.actor, "created_at": event.at}
+            changes["kept_sha256"] = event.data["kept_sha256"]
         case EventType.RUN_PAUSED:
             changes = {"last_suspension_id": event.suspension_id, **_UNHELD, **_NO_RESUME}
         case EventType.RUN_LEASE_RELEASED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -98,7 +98,7 @@ class _Batch:
     kept: list[Finding] = field(default_factory=list)
     record: PurgeRecord | None = None
 
-    def look(self, chains: Sequence[Stored]) -> None:
+    def look(self, chains: Iterable[Stored]) -> None:
         """Tell what is whole, and may go, from what stays."""
         for key, stored in zip(self.ended.keys, chains, strict=True):
             findings = verify_chain(stored)

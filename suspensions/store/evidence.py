@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
 from suspensions.domain.digests import sha256_hex
 from suspensions.domain.errors import CortexError
 from suspensions.domain.question_history import QuestionRow, Settled
-from suspensions.domain.run_history import PauseRow, RunColumns
+from suspensions.domain.run_history import PauseRow, RunColumns, kept_sha256, result_sha256
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import content_digest, loads
 from suspensions.domain.values import Admission, Closure, Event, EventType, Expiry, Start
@@ -27,6 +27,8 @@ from suspensions.store.run_rows import read_actor
 T = TypeVar("T")
 HASHED = (Event, Admission, Start, Expiry, Closure)
 BATCH = 100
+AT_ONCE = 32 * 1024 * 1024
+"""Bytes of contents that are held at once, unless a single run has more."""
 
 _EVENT_COLUMNS = (
     "id, run_id, scope, type, at, actor, revision, suspension_id, data, position, previous, record_sha256, hash, chain"
@@ -91,9 +93,7 @@ def stored_runs(scope: Scope | None, since: datetime | None) -> Iterator[Stored]
         heads = _run_heads(f"{where} ORDER BY run.id LIMIT {BATCH}", parameters)
         if not heads:
             return
-        gathered = _gather(list(heads))
-        for chain, head in heads.items():
-            yield gathered.stored(chain, head)
+        yield from _by_parts(list(heads), heads)
         after = max(heads)
 
 
@@ -105,12 +105,47 @@ def stored_run(run_id: str) -> Stored:
     return _gather([run_id]).stored(run_id, head)
 
 
-def stored_locked_runs(run_ids: list[str]) -> list[Stored]:
+def stored_locked_runs(run_ids: list[str]) -> Iterator[Stored]:
     """The chains of runs that the caller has locked."""
     sql.require_transaction()
-    heads = _run_heads(sql.among("run.id", run_ids), run_ids)
+    yield from _by_parts(run_ids, _run_heads(sql.among("run.id", run_ids), run_ids))
+
+
+def _by_parts(run_ids: list[str], heads: dict[str, Head]) -> Iterator[Stored]:
+    """The chains of all of them; so few at a time that their contents fit into memory together."""
+    sizes = {row[0]: int(row[1]) for row in sql.fetch_all(_sizes(run_ids), run_ids * len(_SIZED))}
+    part: list[str] = []
+    for run_id in run_ids:
+        if part and sum(sizes.get(each, 0) for each in (*part, run_id)) > AT_ONCE:
+            yield from _gathered_part(part, heads)
+            part = []
+        part.append(run_id)
+    yield from _gathered_part(part, heads)
+
+
+def _gathered_part(run_ids: list[str], heads: dict[str, Head]) -> Iterator[Stored]:
     gathered = _gather(run_ids)
-    return [gathered.stored(run_id, heads.get(run_id)) for run_id in run_ids]
+    for run_id in run_ids:
+        yield gathered.stored(run_id, heads.get(run_id))
+
+
+_SIZED = {
+    "suspension JOIN suspension_continuation ON suspension_continuation.suspension_id = suspension.id": ("body",),
+    "resume_admission": ("input",),
+    "run_content": ("input",),
+    "run_result": ("output", "error"),
+    "interaction": ("assistant", "messages", "tool_input"),
+}
+
+
+def _sizes(run_ids: list[str]) -> str:
+    """What each run's contents take, in bytes."""
+    parts = [
+        f"SELECT run_id, {' + '.join(f'COALESCE(length({column}), 0)' for column in columns)} AS size"
+        f" FROM {table} WHERE {sql.among('run_id', run_ids)}"
+        for table, columns in _SIZED.items()
+    ]
+    return f"SELECT run_id, SUM(size) FROM ({' UNION ALL '.join(parts)}) AS sizes GROUP BY run_id"
 
 
 def stored_interactions(scope: Scope | None) -> Iterator[Stored]:
@@ -286,24 +321,35 @@ def _gather_pauses(gathered: _Gathered, run_ids: list[str]) -> None:
             gathered.pauses[row[1]][row[0]] = pause
 
 
+_COMPUTED = ("kept_sha256", "result_sha256")
+_RUN_COLUMNS = [column.name for column in fields(RunColumns) if column.name not in _COMPUTED]
+_KEPT = ("agent_id", "session_id", "persona_ref", "metadata")
+
+
 def _gather_runs(gathered: _Gathered, run_ids: list[str]) -> None:
-    """What of a run's row follows from its events."""
-    names = ", ".join(field.name for field in fields(RunColumns))
-    for row in sql.fetch_all(f"SELECT id, {names} FROM run WHERE {sql.among('id', run_ids)}", run_ids):
-
-        def make() -> RunColumns:
-            columns = RunColumns(*row[1:])  # noqa: B023
-            return replace(
-                columns,
-                created_by=read_actor(row[3]),  # noqa: B023
-                created_at=from_database(columns.created_at),
-                admitted_at=from_database(columns.admitted_at),
-                start_by=from_database(columns.start_by),
-            )
-
-        columns = gathered.read("run", row[0], row[0], make)
+    """What of a run's row follows from its events, and digests over its contents."""
+    names = ", ".join(f"run.{name}" for name in ("id", *_RUN_COLUMNS, *_KEPT))
+    rows = sql.fetch_all(
+        f"SELECT {names}, {run_rows.CONTENT_SELECT} FROM run{run_rows.CONTENT_JOIN}"
+        f" WHERE {sql.among('run.id', run_ids)}",
+        run_ids,
+    )
+    for run_id, *values in rows:
+        columns = gathered.read("run", run_id, run_id, lambda: _run_columns(values))  # noqa: B023
         if columns is not None:
-            gathered.runs[row[0]] = columns
+            gathered.runs[run_id] = columns
+
+
+def _run_columns(values: list[Any]) -> RunColumns:
+    agent_id, session_id, persona_ref, metadata, *contents = values[len(_RUN_COLUMNS) :]
+    content, output, error = [bytes(each or b"") for each in contents]
+    read = dict(zip(_RUN_COLUMNS, values, strict=False))
+    instants = {name: from_database(read[name]) for name in ("created_at", "admitted_at", "start_by")}
+    return RunColumns(
+        **{**read, **instants, "created_by": read_actor(read["created_by"])},
+        kept_sha256=kept_sha256(agent_id, session_id, persona_ref, bytes(metadata), content),
+        result_sha256=result_sha256(output, error),
+    )
 
 
 def _gather_questions(gathered: _Gathered, column: str, keys: Sequence[Any]) -> None:

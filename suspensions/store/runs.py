@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from suspensions.domain import clock, ids
+from suspensions.domain import clock, ids, run_history
 from suspensions.domain.digests import sha256_hex
 from suspensions.domain.errors import AlreadyExists, InvalidState, NotSuspended, RunLeaseLost
 from suspensions.domain.scopes import Scope
@@ -115,10 +115,14 @@ def insert_run(row: RunRow, new: NewRun, further: list[sql.Write]) -> None:
 
 def created_data(row: RunRow) -> dict[str, Any]:
     """What `run.created` tells."""
+    assert row.contents is not None and row.contents[0] is not None
     lease = row.lease()
     return {
         "agent_name": row.agent_name,
         "request_sha256": row.request_sha256,
+        "kept_sha256": run_history.kept_sha256(
+            row.agent_id, row.session_id, row.persona_ref, row.metadata, row.contents[0]
+        ),
         "lease": None if lease is None else lease.to_json(),
     }
 
@@ -224,6 +228,7 @@ def _end(
     row: RunRow, state: RunState, output: str, error: str, content: str, told: Told, actor: Actor, now: datetime
 ) -> None:
     resolve_open_interactions(row, now)
+    told.data = {**told.data, "result_sha256": run_history.result_sha256(output.encode(), error.encode())}
     changes = {**end_columns(state, now), "finish_sha256": content}
     sql.write(*move(row, changes, told, actor, now), retire_live(row, now), *write_result(row, output, error))
 

@@ -24,6 +24,7 @@ from suspensions.domain.errors import (
     SuspensionExpired,
     WinningAdmission,
 )
+from suspensions.domain.run_history import result_sha256
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ResumeState, RunState
 from suspensions.domain.texts import require_limit
@@ -416,7 +417,11 @@ def expire_resume_admission(scope: Scope, run_id: str, suspension_id: str, reque
         fresh=True,
     )
     complete(expiry, record_sha256=digest(RECORD, expiry.record()))
-    data = {"request_digest": expiry.request_digest, "expiry_digest": expiry.digest}
+    data = {
+        "request_digest": expiry.request_digest,
+        "expiry_digest": expiry.digest,
+        "result_sha256": result_sha256(b"", EXPIRED_ERROR.encode()),
+    }
     told = Told(EventType.RESUME_EXPIRED, data, suspension_id, expiry.record_sha256, expiry.event_id)
     changes = {**runs.end_columns(RunState.FAILED, now), "finish_sha256": runs.finish_sha256("expire", EXPIRED_ERROR)}
     resolve_open_interactions(row, now)

@@ -18,11 +18,12 @@ from suspensions.domain import clock
 from suspensions.domain.digests import sha256_hex
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
+from suspensions.domain.states import RunState
 from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import Admission, Reason, Suspension, suspension_digest
 from suspensions.domain.verification import verify_chain
 from suspensions.models.fields import to_database
-from suspensions.operations import receipts, resumes, suspensions
+from suspensions.operations import receipts, resumes, runs, suspensions
 from suspensions.operations.transactions import in_transaction
 from suspensions.operations.verification import verify_receipts
 from suspensions.store import evidence
@@ -71,6 +72,10 @@ RUN_CHANGES: dict[str, tuple[str, Any]] = {
     "its time to start": ("start_by", "2999-01-01T00:00:00.000000Z"),
     "its last pause": ("last_suspension_id", None),
     "its open questions": ("open_interactions", 3),
+    "its agent's id": ("agent_id", "eve"),
+    "its session": ("session_id", "another"),
+    "its persona": ("persona_ref", "another"),
+    "its metadata": ("metadata", b'{"limit":1000000}'),
     "its first level": ("scope_1", "w=evil"),
     "its second level": ("scope_2", "w=evil/p=x"),
     "a third level": ("scope_3", "w=evil/p=x/t=y"),
@@ -244,3 +249,59 @@ def test_a_life_of_many_stints_is_whole() -> None:
     claimed = suspensions.claim_suspension(caller(scope), scope, run.id, lease=take("last")).claimed_run
     assert claimed is not None and holder_of(claimed).epoch == 5
     assert findings(scope) == []
+
+
+ENDED_CHANGES = {
+    "its input": "UPDATE run_content SET input = %s WHERE run_id = %s",
+    "its output": "UPDATE run_result SET output = %s WHERE run_id = %s",
+    "its error": "UPDATE run_result SET error = %s WHERE run_id = %s",
+}
+
+
+def _ended(scope: Scope, *, how: str) -> str:
+    run = make_run(scope, input="Refund 12.")
+    by = caller(scope)
+    if how == "finished":
+        runs.finish_run(by, scope, run.id, RunState.COMPLETED, output="Refunded 12.", error="none", holder=None)
+    else:
+        runs.cancel_run(by, scope, run.id, "The passenger withdrew.")
+    return run.id
+
+
+@pytest.mark.parametrize("how", ["finished", "cancelled"])
+@pytest.mark.parametrize("statement", ENDED_CHANGES.values(), ids=ENDED_CHANGES.keys())
+def test_what_a_run_began_and_ended_with_cannot_be_changed_unseen(statement: str, how: str) -> None:
+    scope = fresh_scope()
+    run_id = _ended(scope, how=how)
+    assert findings(scope) == []
+    execute(statement, b"Refund 1200.", run_id)
+    ((kind, row_id, detail),) = findings(scope)
+    assert (kind, row_id) == ("run", run_id)
+    assert "_sha256" in detail
+
+
+@pytest.mark.parametrize("table", ["run_content", "run_result"])
+def test_what_a_run_began_or_ended_with_cannot_be_removed_unseen(table: str) -> None:
+    scope = fresh_scope()
+    run_id = _ended(scope, how="finished")
+    execute(f"DELETE FROM {table} WHERE run_id = %s", run_id)
+    assert [row_id for _, row_id, _ in findings(scope)] == [run_id]
+
+
+def test_runs_whose_contents_do_not_fit_into_memory_together_are_each_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scope = fresh_scope()
+    run_ids = [_ended(scope, how="finished") for _ in range(5)]
+    read: list[int] = []
+    gather = evidence._gather
+
+    def counted(part: list[str]) -> Any:
+        read.append(len(part))
+        return gather(part)
+
+    monkeypatch.setattr(evidence, "_gather", counted)
+    # Each run has 10 bytes of input, 12 of output and 4 of error.
+    monkeypatch.setattr(evidence, "AT_ONCE", 60)
+    assert [stored.chain for stored in evidence.stored_runs(scope, None)] == sorted(run_ids)
+    assert read == [2, 2, 1]

@@ -291,4 +291,18 @@ MUTANTS = (
         'return [sql.update("run", columns, guard)]',
         "tests/store/test_events.py",
     ),
+    without(
+        "the digest of what a run was made with",
+        "suspensions/domain/run_history.py",
+        'if name != "scope" and getattr',
+        'if name not in ("scope", "kept_sha256") and getattr',
+        "tests/closing/test_row_verification.py",
+    ),
+    without(
+        "the digest of what a run ended with",
+        "suspensions/domain/run_history.py",
+        'if name != "scope" and getattr',
+        'if name not in ("scope", "result_sha256") and getattr',
+        "tests/closing/test_row_verification.py",
+    ),
 )
