@@ -18,7 +18,7 @@ from suspensions.management.heart import EVERY, Heart
 from suspensions.operations.beats import say_alive
 from suspensions.queries.health_page import beats
 from tests.commands.test_access_commands import run
-from tests.store.support2 import execute
+from tests.store.rows import execute
 from tests.support.builders import at
 from tests.support.threads import together
 

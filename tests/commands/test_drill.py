@@ -22,7 +22,7 @@ from suspensions.operations.sweep import sweep_once
 from suspensions.operations.verification import verify_receipts
 from suspensions.queries.gauges import Gauges, read_gauges
 from tests.commands.test_access_commands import refused, run
-from tests.store.support2 import rows
+from tests.store.rows import rows
 from tests.support.builders import caller, fresh_scope, make_run, take
 from tests.support.engine import reset_database
 from tests.support.server import running_server

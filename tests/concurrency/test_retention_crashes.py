@@ -30,7 +30,8 @@ from tests.concurrency.consistency import require_consistent
 from tests.concurrency.outcomes import At, Call, FixedClock
 from tests.retention import test_checkpoints
 from tests.retention.test_purge import DAY, ask, finished
-from tests.store.support2 import contents, rows
+from tests.store.rows import rows
+from tests.store.support import everything
 from tests.support.builders import fresh_scope, make_run
 
 pytestmark = [pytest.mark.usefixtures("warm_parent"), pytest.mark.timeout(600)]
@@ -109,7 +110,7 @@ class Ended:
         """Only what goes on is left in the scope."""
         chains = {row["chain"] for row in rows("SELECT chain FROM event WHERE scope = %s", [self.scope.text])}
         assert chains == {self.running.id}
-        found = contents(self.scope)
+        found = everything(self.scope)
         assert len(found["run"]) == 1
         assert not any(found[table] for table in ("suspension", "resume_admission", "interaction"))
 

@@ -22,7 +22,7 @@ from suspensions.management.shared_counts import SharedTally
 from suspensions.operations import access, interactions, leases, resumes, runs
 from suspensions.problems import PROBLEMS
 from tests.retention.test_purge import ASSISTANT
-from tests.store.support2 import rows
+from tests.store.rows import rows
 from tests.support.api import assert_problem, client_for
 from tests.support.builders import admit, at, caller, fresh_scope, holder_of, make_pause, make_run, start, take
 from tests.support.engine import reset_database

@@ -36,7 +36,7 @@ from suspensions.store.purge import insert_record, last_record
 from suspensions.store.seals import heads_of
 from tests.closing.test_verification import execute, without_triggers
 from tests.retention.test_purge import DAY, Era, ask, era, finished, restored
-from tests.store.support2 import rows
+from tests.store.rows import rows
 from tests.support.builders import at, caller, fresh_scope, make_pause, make_run
 from tests.support.proofs import Issuer
 from tests.support.threads import together

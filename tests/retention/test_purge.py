@@ -29,7 +29,8 @@ from suspensions.store.purge import PAUSE_TABLES, RUN_TABLES
 from suspensions.store.seals import heads_of, purge_records
 from tests.closing.test_proof import LATER, make_trouble
 from tests.closing.test_verification import execute, without_triggers
-from tests.store.support2 import contents, rows
+from tests.store.rows import rows
+from tests.store.support import everything
 from tests.support.builders import admit, at, caller, fresh_scope, make_pause, make_run, start, take
 from tests.support.threads import together
 
@@ -78,7 +79,7 @@ def finished(scope: Scope) -> Run:
 
 
 def there(scope: Scope) -> int:
-    return sum(len(found) for found in contents(scope).values())
+    return sum(len(found) for found in everything(scope).values())
 
 
 def records_about(chain: str) -> list[int]:
@@ -99,7 +100,7 @@ def test_a_run_that_ended_long_ago_goes_with_everything_of_its_own(era: Era) -> 
     head = rows("SELECT event_position, event_hash FROM run WHERE id = %s", [gone.id])[0]
     era.now += 2 * DAY
     young = finished(other)
-    before = contents(other)
+    before = everything(other)
 
     report = era.purge(older_than=2 * DAY)
 
@@ -136,10 +137,10 @@ def test_what_has_not_ended_stays_however_old_it_is(era: Era) -> None:
     make_pause(scope)
     start(admit(make_pause(scope)), lease=take(seconds=1))
     ask(scope, resolved=False)
-    before = contents(scope)
+    before = everything(scope)
     era.now += 1000 * DAY
     era.purge()
-    assert contents(scope) == before
+    assert everything(scope) == before
 
 
 def test_each_kind_of_end_goes(era: Era) -> None:
@@ -369,11 +370,11 @@ def test_the_window_opens_to_deletes_of_receipts_and_events_alone(statement: str
     era.now += 2 * DAY
     era.purge()
     run = finished(scope)
-    before = contents(scope)
+    before = everything(scope)
     with pytest.raises(DatabaseError) as refusal, opened_window():
         execute(statement, run.id)
     assert any(words in str(refusal.value) for words in ("insert-only", "UNIQUE", "unique"))
-    assert contents(scope) == before
+    assert everything(scope) == before
 
 
 @contextmanager
@@ -407,7 +408,7 @@ def test_somebody_elses_window_opens_nothing_here(statement: str, engine: str) -
     with at(clock.now() + LATER):
         closures.close_resume(trouble.operator, *trouble.signed())
     run_id = trouble.admission.version.run_id
-    before = contents(trouble.scope)
+    before = everything(trouble.scope)
     with somebody_elses_window():
         if engine == "sqlite":
             execute("PRAGMA busy_timeout = 0")
@@ -418,7 +419,7 @@ def test_somebody_elses_window_opens_nothing_here(statement: str, engine: str) -
         finally:
             if engine == "sqlite":
                 execute("PRAGMA busy_timeout = 20000")
-    assert contents(trouble.scope) == before
+    assert everything(trouble.scope) == before
 
 
 # -- rivals, and ends in between ---------------------------------------------------------------------

@@ -18,7 +18,7 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, AdmissionRequest, Holder, PendingCall, Reason, Suspension
 from suspensions.operations import resumes, runs, suspensions
 from tests.samples.moments import AIRLINE, Moment, moments, of_the_demo
-from tests.store.support2 import run_chain
+from tests.store.rows import run_chain
 from tests.support.api import Client, assert_ok, client_for
 from tests.support.builders import caller, fresh_scope, new_run, new_suspension, take, version_of
 from tests.support.walks import TAKE

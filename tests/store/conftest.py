@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.store.support2 import Clock, stopped_clock
+from tests.store.support import Clock, stopped_clock
 
 
 @pytest.fixture

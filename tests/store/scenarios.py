@@ -15,7 +15,7 @@ from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.values import Holder, NewInteraction, Reason
 from suspensions.operations import closures, interactions, leases, resumes, runs, suspensions
 from suspensions.operations.sweep import sweep_once
-from tests.store.support2 import Clock
+from tests.store.support import Clock
 from tests.support import closing
 from tests.support.builders import (
     admit,

@@ -28,8 +28,8 @@ from suspensions.domain.values import (
 from suspensions.operations import resumes, runs
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import closures, leases
-from tests.store.support import ACTOR, HOUR, MINUTE, at, claim, insert, read_run, this_moment
-from tests.store.support2 import execute
+from tests.store.rows import execute, insert
+from tests.store.support import ACTOR, HOUR, MINUTE, at, claim, read_run, this_moment
 from tests.support import builders
 
 

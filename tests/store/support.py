@@ -26,7 +26,7 @@ from suspensions.domain.values import (
 from suspensions.models.fields import from_database
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import run_rows, suspensions
-from tests.store.support2 import execute, one_row, rows
+from tests.store.rows import rows
 from tests.support import builders
 
 ACTOR = Actor("p-store", "token:test")
@@ -65,6 +65,33 @@ def at(instant: datetime) -> Iterator[datetime]:
     """Let the application's clock stand at an instant."""
     with use_clock(lambda: instant):
         yield instant
+
+
+class Clock:
+    """A clock that stands still until it is told to move."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def tick(self, seconds: float = 1) -> datetime:
+        """Let seconds pass. Gives the new instant."""
+        self.now += timedelta(seconds=seconds)
+        return self.now
+
+    def ahead(self, seconds: float) -> datetime:
+        """An instant so many seconds from now."""
+        return self.now + timedelta(seconds=seconds)
+
+
+@contextmanager
+def stopped_clock() -> Iterator[Clock]:
+    """The application's clock, in the test's hands."""
+    hands = Clock()
+    with use_clock(hands):
+        yield hands
 
 
 def instant_of(value: Any) -> datetime | None:
@@ -175,12 +202,3 @@ class AnyAnswer:
 
     def check(self, reason: Reason, pending: tuple[PendingCall, ...], created_by: str) -> None:
         """Refuses nothing."""
-
-
-def insert(table: str, columns: dict[str, Any], words: str = "INSERT INTO", rest: str = "") -> None:
-    """One row, past the store."""
-    places = ", ".join(["%s"] * len(columns))
-    execute(f"{words} {table} ({', '.join(columns)}) VALUES ({places}) {rest}", list(columns.values()))
-
-
-__all__ = ["execute", "one_row", "rows"]

@@ -28,20 +28,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, AdmissionRequest, ClaimVersion, Reason, Run, Suspension
 from suspensions.operations import resumes, runs, suspensions
-from tests.store.support2 import (
-    MICROSECOND,
-    Clock,
-    event_types,
-    execute,
-    hashed,
-    one_row,
-    refused,
-    rows,
-    run_chain,
-    run_state,
-    text_of,
-    unchanged,
-)
+from tests.store.rows import event_types, execute, hashed, one_row, rows, run_chain, run_state, text_of
+from tests.store.support import TICK, Clock, refused, unchanged
 from tests.support.builders import admit as answer
 from tests.support.builders import (
     call,
@@ -442,7 +430,7 @@ def test_a_deadline_exactly_now_has_passed_for_every_reason(time: Clock) -> None
 
 
 def test_a_microsecond_before_the_deadline_an_answer_is_in_time(time: Clock) -> None:
-    pause = make_pause(fresh_scope(), Reason.AGENT_REPLY, expires_at=time.now + MICROSECOND)
+    pause = make_pause(fresh_scope(), Reason.AGENT_REPLY, expires_at=time.now + TICK)
     assert admit(pause).fresh
 
 

@@ -32,7 +32,8 @@ from suspensions.domain.values import (
     Suspension,
 )
 from suspensions.operations import leases, progress, resumes, runs
-from tests.store.support2 import Clock, lease_of, one_row, refused, run_chain, text_of, unchanged
+from tests.store.rows import lease_of, one_row, run_chain, text_of
+from tests.store.support import Clock, refused, unchanged
 from tests.support.builders import (
     call,
     caller,

@@ -9,26 +9,15 @@ import pytest
 from suspensions.domain import ids
 from suspensions.domain.errors import Forbidden, InvalidState, NotSuspended, RunLeaseLost, RunNotFound
 from suspensions.domain.policy import Role
+from suspensions.domain.run_history import result_sha256
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Reason, Run
 from suspensions.operations import leases, runs
 from tests.store import situations
+from tests.store.rows import event_types, execute, one_row, run_chain
 from tests.store.situations import Situation, name_of
-from tests.store.support import (
-    MINUTE,
-    TICK,
-    around,
-    at,
-    execute,
-    instant_of,
-    live_of,
-    one_row,
-    refused,
-    this_moment,
-    unchanged,
-)
-from tests.store.support2 import event_types, run_chain
+from tests.store.support import MINUTE, TICK, around, at, instant_of, live_of, refused, this_moment, unchanged
 from tests.support.builders import caller, fresh_scope, holder_of, make_run, take
 
 
@@ -48,7 +37,10 @@ def test_a_running_run_is_cancelled_with_its_reason() -> None:
     assert made.run == run
     event = run_chain(made.run_id)[-1]
     assert (event["type"], event["revision"]) == ("run.cancelled", 2)
-    assert json.loads(bytes(event["data"])) == {"reason": "the customer called back"}
+    assert json.loads(bytes(event["data"])) == {
+        "reason": "the customer called back",
+        "result_sha256": result_sha256(b"", b"the customer called back"),
+    }
 
 
 @pytest.mark.parametrize("reason", list(Reason))

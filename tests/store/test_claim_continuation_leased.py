@@ -15,9 +15,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Lease, LeaseTake, Run
 from suspensions.operations import leases, progress, runs
 from tests.store import situations
+from tests.store.rows import event_types, run_chain
 from tests.store.situations import Situation, name_of, run_at_epoch
 from tests.store.support import around, at, refused, this_moment
-from tests.store.support2 import event_types, run_chain
 from tests.support.builders import caller, continuation, fresh_scope, holder_of, snapshot, take
 
 HALF_LEASES = [LeaseTake("worker-1"), LeaseTake("", seconds=60), LeaseTake("")]

@@ -23,21 +23,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Reason
 from suspensions.operations import suspensions
 from tests.store import situations
+from tests.store.rows import event_types, one_row, run_chain
 from tests.store.situations import Situation, name_of
-from tests.store.support import (
-    HOUR,
-    MINUTE,
-    TICK,
-    around,
-    at,
-    claim,
-    instant_of,
-    live_of,
-    one_row,
-    refused,
-    this_moment,
-)
-from tests.store.support2 import event_types, run_chain
+from tests.store.support import HOUR, MINUTE, TICK, around, at, claim, instant_of, live_of, refused, this_moment
 from tests.support.builders import caller, continuation, fresh_scope
 
 EXTERNAL = Reason.EXTERNAL_TOOL

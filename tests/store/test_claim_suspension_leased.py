@@ -20,9 +20,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Ending, Lease, LeaseTake, Reason
 from suspensions.operations import leases, progress, suspensions
 from tests.store import situations, support
+from tests.store.rows import execute, run_chain
 from tests.store.situations import Situation, name_of, run_at_epoch
-from tests.store.support import around, at, claim, execute, refused, this_moment
-from tests.store.support2 import run_chain
+from tests.store.support import around, at, claim, refused, this_moment
 from tests.support.builders import call, caller, continuation, fresh_scope, make_pause, snapshot, take
 
 HALF_LEASES = [LeaseTake("worker-1"), LeaseTake("", seconds=60), LeaseTake("")]

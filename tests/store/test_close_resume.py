@@ -40,21 +40,8 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Closure, ClosureRequest, Holder, Reason, Start
 from suspensions.operations import closures, leases, progress, resumes, runs, suspensions
 from suspensions.store import closures as store
-from tests.store.support2 import (
-    MICROSECOND,
-    Clock,
-    event_types,
-    execute,
-    hashed,
-    insert_row,
-    lease_of,
-    one_row,
-    refused,
-    run_chain,
-    run_state,
-    text_of,
-    unchanged,
-)
+from tests.store.rows import event_types, execute, hashed, insert_row, lease_of, one_row, run_chain, run_state, text_of
+from tests.store.support import TICK, Clock, refused, unchanged
 from tests.support import closing
 from tests.support.builders import admit, caller, fresh_scope, make_pause, new_suspension, snapshot, start, take
 
@@ -245,8 +232,8 @@ def test_a_request_that_differs_in_any_member_is_a_conflict(
     request = request_for(*resume, time)
     close(request)
     now = {
-        "observed_at": request.observed_at - MICROSECOND,
-        "expires_at": request.expires_at + MICROSECOND,
+        "observed_at": request.observed_at - TICK,
+        "expires_at": request.expires_at + TICK,
         "version": replace(request.version, run_revision=9),
     }
     with refused(ResumeClosureConflict, request.scope):
@@ -383,13 +370,13 @@ def test_the_proof_is_about_a_time_after_the_start_and_valid_now(resume: tuple[A
     admission, started = resume
     scope, now = admission.scope, time.now
     for observed_at, expires_at in [
-        (started.started_at - MICROSECOND, time.ahead(60)),  # seen before the start
-        (now + MICROSECOND, time.ahead(60)),  # seen in the future
+        (started.started_at - TICK, time.ahead(60)),  # seen before the start
+        (now + TICK, time.ahead(60)),  # seen in the future
         (now - timedelta(seconds=30), now),  # expired exactly now
-        (now - timedelta(seconds=30), now - MICROSECOND),
+        (now - timedelta(seconds=30), now - TICK),
         (now, now),
-        (now, now + _DAY + MICROSECOND),  # valid for too long
-        (started.started_at, started.started_at + _DAY + MICROSECOND),
+        (now, now + _DAY + TICK),  # valid for too long
+        (started.started_at, started.started_at + _DAY + TICK),
     ]:
         with refused(ProofExpired, scope):
             close(request_for(admission, started, time, observed_at=observed_at, expires_at=expires_at))
@@ -401,7 +388,7 @@ def test_the_bounds_of_a_proofs_time_are_as_written(bound: str, resume: tuple[Ad
     observed_at, expires_at = {
         "seen at the start": (started.started_at, time.ahead(1)),
         "seen now": (time.now, time.ahead(1)),
-        "valid for a microsecond": (time.now, time.now + MICROSECOND),
+        "valid for a microsecond": (time.now, time.now + TICK),
         "valid for a day": (time.now, time.now + _DAY),
     }[bound]
     assert close(request_for(admission, started, time, observed_at=observed_at, expires_at=expires_at)).fresh

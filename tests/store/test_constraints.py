@@ -15,8 +15,9 @@ from suspensions.domain.values import Reason
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import progress
 from tests.store import situations, support
+from tests.store.rows import execute, insert, rows
 from tests.store.situations import Made
-from tests.store.support import execute, insert, rows, this_moment, unchanged
+from tests.store.support import this_moment, unchanged
 from tests.support.builders import fresh_scope, make_pause, snapshot
 
 

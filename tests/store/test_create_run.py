@@ -15,8 +15,8 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Lease, LeaseTake
 from suspensions.operations import runs
 from tests.store import support
-from tests.store.support import MINUTE, TICK, at, everything, one_row, read_run, refused, this_moment, unchanged
-from tests.store.support2 import run_chain
+from tests.store.rows import one_row, run_chain
+from tests.store.support import MINUTE, TICK, at, everything, read_run, refused, this_moment, unchanged
 from tests.support.builders import caller, fresh_scope, new_run, take
 
 MILLISECOND = timedelta(milliseconds=1)

@@ -24,22 +24,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, LeaseTake, NewSuspension, Reason, Suspension
 from suspensions.operations import leases, runs, suspensions
 from tests.store import situations, support
+from tests.store.rows import event_types, one_row, rows, run_chain
 from tests.store.situations import Made, Situation, name_of
-from tests.store.support import (
-    HOUR,
-    MINUTE,
-    around,
-    at,
-    claim,
-    instant_of,
-    live_of,
-    one_row,
-    refused,
-    rows,
-    this_moment,
-    unchanged,
-)
-from tests.store.support2 import event_types, run_chain
+from tests.store.support import HOUR, MINUTE, around, at, claim, instant_of, live_of, refused, this_moment, unchanged
 from tests.support.builders import (
     call,
     caller,

@@ -32,18 +32,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, PendingCall, Reason, Suspension
 from suspensions.operations import resumes, runs, suspensions
-from tests.store.support2 import (
-    MICROSECOND,
-    Clock,
-    event_types,
-    execute,
-    one_row,
-    refused,
-    rows,
-    run_state,
-    text_of,
-    unchanged,
-)
+from tests.store.rows import event_types, execute, one_row, rows, run_state, text_of
+from tests.store.support import TICK, Clock, refused, unchanged
 from tests.support.builders import (
     call,
     caller,
@@ -489,7 +479,7 @@ def test_an_earlier_pause_of_the_run_is_not_decided_in_the_place_of_a_later_one(
 
 def test_the_deadline_splits_decision_and_sweep_at_one_instant(scope: Scope, time: Clock) -> None:
     late = make_pause(scope, Reason.APPROVAL, pending=[DELETE], expires_at=time.now)
-    in_time = make_pause(scope, Reason.APPROVAL, pending=[DELETE], expires_at=time.now + MICROSECOND)
+    in_time = make_pause(scope, Reason.APPROVAL, pending=[DELETE], expires_at=time.now + TICK)
     with refused(SuspensionExpired, scope):
         decide(late, [approve(DELETE)])
     assert decide(in_time, [approve(DELETE)]).fresh

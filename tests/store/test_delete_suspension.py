@@ -11,9 +11,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.operations import resumes, suspensions
 from tests.store import situations
+from tests.store.rows import event_types, one_row
 from tests.store.situations import Situation, name_of
-from tests.store.support import around, at, claim, instant_of, live_of, one_row, refused, this_moment
-from tests.store.support2 import event_types
+from tests.store.support import around, at, claim, instant_of, live_of, refused, this_moment
 from tests.support.builders import caller, fresh_scope, make_pause
 
 

@@ -13,7 +13,8 @@ from pytest_django.fixtures import Settings
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Admission, Reason, Start, Suspension
 from suspensions.operations import closures, resumes, suspensions
-from tests.store.support2 import Clock, hashed, one_row, run_chain, text_of
+from tests.store.rows import hashed, one_row, run_chain, text_of
+from tests.store.support import Clock
 from tests.support import closing
 from tests.support.builders import admit, call, caller, continuation, fresh_scope, make_pause, start, take
 

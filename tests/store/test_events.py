@@ -20,9 +20,7 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Reason
 from suspensions.models.fields import from_database
 from suspensions.operations import leases, progress, resumes, runs, suspensions
-from tests.store.scenarios import OPERATIONS, STARTED
-from tests.store.support2 import (
-    Clock,
+from tests.store.rows import (
     chain,
     event_json,
     event_types,
@@ -33,8 +31,9 @@ from tests.store.support2 import (
     rows,
     run_chain,
     text_of,
-    unchanged,
 )
+from tests.store.scenarios import OPERATIONS, STARTED
+from tests.store.support import Clock, unchanged
 from tests.support import closing
 from tests.support.builders import (
     admit,

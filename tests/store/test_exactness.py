@@ -18,7 +18,8 @@ from suspensions.domain.strict_json import dumps, loads
 from suspensions.domain.values import Ending, PendingCall, Reason
 from suspensions.operations import progress, resumes, runs, suspensions
 from tests.store import situations, support
-from tests.store.support import claim, execute, refused, rows
+from tests.store.rows import execute, rows
+from tests.store.support import claim, refused
 from tests.support.builders import (
     admit,
     call,

@@ -27,20 +27,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Expiry, Reason
 from suspensions.operations import leases, resumes, runs, suspensions
-from tests.store.support2 import (
-    MICROSECOND,
-    Clock,
-    event_types,
-    execute,
-    hashed,
-    lease_of,
-    one_row,
-    refused,
-    run_chain,
-    run_state,
-    text_of,
-    unchanged,
-)
+from tests.store.rows import event_types, execute, hashed, lease_of, one_row, run_chain, run_state, text_of
+from tests.store.support import TICK, Clock, refused, unchanged
 from tests.support.builders import admit, caller, fresh_scope, make_pause, snapshot, start, take
 
 UNKNOWN_RUN = "arun_01h455vb4pex5vsknk084sn02q"
@@ -125,7 +113,7 @@ def test_start_and_expiry_split_the_window_at_one_instant(time: Clock) -> None:
     scope = fresh_scope()
     first, second = admitted(scope, time, 1000), admitted(scope, time, 1000)
     assert first.start_by is not None
-    time.now = first.start_by - MICROSECOND
+    time.now = first.start_by - TICK
     with refused(ResumeNotExpired, scope):
         expire(first)
     assert start(first).fresh

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from suspensions.domain import ids
 from suspensions.domain.errors import Forbidden, InvalidState, RunLeaseLost, RunNotFound
 from suspensions.domain.policy import Role
+from suspensions.domain.run_history import result_sha256
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import OUTCOMES, RunState
 from suspensions.domain.values import Holder, Run
 from suspensions.operations import leases, runs
 from tests.store import situations, support
+from tests.store.rows import event_types, one_row, run_chain
 from tests.store.situations import Situation, name_of
-from tests.store.support import around, at, live_of, one_row, read_run, refused, this_moment, unchanged
-from tests.store.support2 import event_types, run_chain
+from tests.store.support import around, at, live_of, read_run, refused, this_moment, unchanged
 from tests.support.builders import caller, fresh_scope, holder_of, take
 
 COMPLETED = RunState.COMPLETED
@@ -53,7 +55,8 @@ def test_an_end_is_told_of_by_one_event() -> None:
 
     event = run_chain(made.run_id)[-1]
     assert event_types(made.run_id) == ["run.created", "run.finished"]
-    assert (event["revision"], bytes(event["data"])) == (2, b'{"outcome":"failed"}')
+    said = {"outcome": "failed", "result_sha256": result_sha256(b"", b"")}
+    assert (event["revision"], json.loads(bytes(event["data"]))) == (2, said)
 
 
 def test_an_end_clears_the_lease_and_keeps_the_epoch() -> None:

@@ -14,7 +14,8 @@ from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Actor, ClaimVersion, Closure, ClosureRequest, Reason
 from suspensions.operations import closures
-from tests.store.support2 import Clock, hashed, refused, text_of, unchanged
+from tests.store.rows import hashed, text_of
+from tests.store.support import Clock, refused, unchanged
 from tests.support import closing
 from tests.support.builders import admit, caller, fresh_scope, make_pause, start
 

@@ -12,8 +12,8 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Reason
 from suspensions.operations import resumes, runs, suspensions
 from tests.store import situations
-from tests.store.support import MINUTE, at, claim, execute, rows, this_moment, unchanged
-from tests.store.support2 import run_chain
+from tests.store.rows import execute, rows, run_chain
+from tests.store.support import MINUTE, at, claim, this_moment, unchanged
 from tests.support.builders import admit, approve_all, call, caller, fresh_scope, make_pause, make_run, start
 
 

@@ -19,8 +19,9 @@ from suspensions.operations.transactions import in_transaction
 from suspensions.store import closures, starts
 from suspensions.store import suspensions as store
 from tests.store import situations, support
+from tests.store.rows import one_row, rows
 from tests.store.situations import Made, Situation, closing
-from tests.store.support import ACTOR, HOUR, MINUTE, TICK, at, claim, instant_of, one_row, rows, statements, this_moment
+from tests.store.support import ACTOR, HOUR, MINUTE, TICK, at, claim, instant_of, statements, this_moment
 from tests.support.builders import (
     admit,
     caller,

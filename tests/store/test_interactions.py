@@ -32,17 +32,8 @@ from suspensions.domain.values import Holder, Interaction, NewInteraction, Page,
 from suspensions.models.fields import from_database
 from suspensions.operations import closures, interactions, leases, resumes, runs, suspensions
 from suspensions.operations.sweep import sweep_once
-from tests.store.support2 import (
-    Clock,
-    chain,
-    event_types,
-    hashed,
-    one_row,
-    refused,
-    run_chain,
-    run_state,
-    unchanged,
-)
+from tests.store.rows import chain, event_types, hashed, one_row, run_chain, run_state
+from tests.store.support import Clock, refused, unchanged
 from tests.support import closing
 from tests.support.builders import admit, caller, fresh_scope, make_run, new_suspension, start, take
 

@@ -13,7 +13,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Holder, Reason, Suspension
 from suspensions.operations import closures, leases, resumes, runs, suspensions
-from tests.store.support2 import Clock, execute
+from tests.store.rows import execute
+from tests.store.support import Clock
 from tests.support import closing
 from tests.support.builders import admit, caller, fresh_scope, make_pause, make_run, new_suspension, start, take
 

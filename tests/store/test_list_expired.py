@@ -15,6 +15,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.operations import suspensions
 from suspensions.store import suspensions as store
 from tests.store import situations
+from tests.store.rows import execute
 from tests.store.situations import Situation, name_of
 from tests.store.support import (
     ANCIENT,
@@ -24,7 +25,6 @@ from tests.store.support import (
     around,
     at,
     claim,
-    execute,
     read_run,
     refused,
     statements,

@@ -11,9 +11,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Ending, Holder, Progress, Snapshot
 from suspensions.operations import leases, progress, runs
 from tests.store import situations
+from tests.store.rows import event_types, execute, rows
 from tests.store.situations import Made, Situation, name_of
-from tests.store.support import MINUTE, around, at, execute, refused, this_moment, unchanged
-from tests.store.support2 import event_types, rows
+from tests.store.support import MINUTE, around, at, refused, this_moment, unchanged
 from tests.support.builders import call, caller, continuation, fresh_scope, holder_of, make_pause, snapshot, take
 
 

@@ -21,7 +21,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, ClosureRequest, Page, Reason, Suspension
 from suspensions.operations import closures, resumes, runs, suspensions
-from tests.store.support2 import Clock
+from tests.store.support import Clock
 from tests.support import closing
 from tests.support.builders import admit, caller, fresh_scope, make_pause, make_run, new_suspension, start, take
 

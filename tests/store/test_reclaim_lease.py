@@ -15,9 +15,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Lease, LeaseTake, Progress, Run
 from suspensions.operations import leases, progress
 from tests.store import situations
+from tests.store.rows import event_types, run_chain
 from tests.store.situations import Made, Situation, name_of, run_at_epoch
 from tests.store.support import HOUR, MINUTE, TICK, around, at, claim, refused, this_moment
-from tests.store.support2 import event_types, run_chain
 from tests.support.builders import caller, continuation, fresh_scope, holder_of, make_pause, make_run, snapshot, take
 
 

@@ -14,9 +14,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Run
 from suspensions.operations import leases, runs
 from tests.store import situations
+from tests.store.rows import event_types, run_chain
 from tests.store.situations import Made, Situation, name_of
 from tests.store.support import around, refused, unchanged
-from tests.store.support2 import event_types, run_chain
 from tests.support.builders import caller, fresh_scope, holder_of, make_pause, take
 
 

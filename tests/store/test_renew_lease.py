@@ -14,9 +14,9 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Holder, Lease, LeaseTake, Run
 from suspensions.operations import leases
 from tests.store import situations
+from tests.store.rows import event_types
 from tests.store.situations import Made, Situation, name_of
 from tests.store.support import HOUR, MINUTE, TICK, around, at, refused, this_moment
-from tests.store.support2 import event_types
 from tests.support.builders import caller, fresh_scope, holder_of, make_pause, make_run, take
 
 

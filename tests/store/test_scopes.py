@@ -20,9 +20,9 @@ from suspensions.operations import leases, progress, resumes, runs, suspensions
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import closures
 from tests.store import situations
+from tests.store.rows import one_row, rows
 from tests.store.situations import Made, Situation, closing
-from tests.store.support import ACTOR, around, claim, everything, instant_of, one_row, this_moment, unchanged
-from tests.store.support2 import rows
+from tests.store.support import ACTOR, around, claim, everything, instant_of, this_moment, unchanged
 from tests.support.builders import admit as answer
 from tests.support.builders import approve_all, caller, fresh_scope, make_pause, new_suspension, snapshot, take
 

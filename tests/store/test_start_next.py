@@ -20,18 +20,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Holder, LeaseTake, Reason, Start
 from suspensions.operations import leases, progress, resumes, runs
-from tests.store.support2 import (
-    MICROSECOND,
-    Clock,
-    event_types,
-    execute,
-    insert_row,
-    lease_of,
-    one_row,
-    refused,
-    run_chain,
-    unchanged,
-)
+from tests.store.rows import event_types, execute, insert_row, lease_of, one_row, run_chain
+from tests.store.support import TICK, Clock, refused, unchanged
 from tests.support.builders import admit, caller, fresh_scope, make_pause, make_run, snapshot, take
 from tests.support.builders import start as start_by_name
 
@@ -167,7 +157,7 @@ def test_an_agent_may_ask_for_its_own_runs_by_name(scope: Scope, time: Clock) ->
 def test_a_window_that_has_passed_hands_out_nothing(scope: Scope, time: Clock, settings: Settings) -> None:
     first, second = admitted(scope, time, seconds=1000), admitted(scope, time, seconds=1000)
     assert first.start_by is not None
-    time.now = first.start_by - MICROSECOND
+    time.now = first.start_by - TICK
     assert run_of(next_start(scope)) == first.version.run_id
     assert second.start_by is not None
     time.now = second.start_by

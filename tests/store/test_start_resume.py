@@ -23,9 +23,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Reason, Start
 from suspensions.operations import resumes, runs, suspensions
-from tests.store.support2 import (
-    MICROSECOND,
-    Clock,
+from tests.store.rows import (
     closure_row,
     event_types,
     execute,
@@ -33,12 +31,11 @@ from tests.store.support2 import (
     insert_row,
     lease_of,
     one_row,
-    refused,
     run_chain,
     run_state,
     text_of,
-    unchanged,
 )
+from tests.store.support import TICK, Clock, refused, unchanged
 from tests.support.builders import admit, call, caller, continuation, fresh_scope, make_pause, new_suspension, take
 
 UNKNOWN_RUN = "arun_01h455vb4pex5vsknk084sn02q"
@@ -250,7 +247,7 @@ def test_the_start_window_ends_exactly_at_start_by(time: Clock) -> None:
     scope = fresh_scope()
     late, in_time = admitted(scope, seconds=1000, time=time), admitted(scope, seconds=1000, time=time)
     assert late.start_by is not None
-    time.now = late.start_by - MICROSECOND
+    time.now = late.start_by - TICK
     assert start(in_time).fresh
     time.now = late.start_by
     with refused(SuspensionExpired, scope) as caught:

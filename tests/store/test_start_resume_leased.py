@@ -18,7 +18,8 @@ from suspensions.domain.errors import (
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Holder, LeaseTake, Reason, Snapshot, Start
 from suspensions.operations import leases, progress, resumes, runs, suspensions
-from tests.store.support2 import Clock, lease_of, one_row, refused, run_chain, run_state, text_of, unchanged
+from tests.store.rows import lease_of, one_row, run_chain, run_state, text_of
+from tests.store.support import Clock, refused, unchanged
 from tests.support.builders import (
     admit,
     caller,

@@ -20,6 +20,7 @@ from suspensions.operations.site import start_window
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import admissions, closures, starts
 from tests.store import situations
+from tests.store.rows import one_row
 from tests.store.situations import SITUATIONS, Made, Situation, closing, name_of, take
 from tests.store.support import (
     ACTOR,
@@ -30,7 +31,6 @@ from tests.store.support import (
     everything,
     holder_or_nobody,
     live_of,
-    one_row,
     read_run,
     this_moment,
 )

@@ -21,6 +21,7 @@ from django.test.utils import CaptureQueriesContext
 
 from suspensions.domain.clock import use_clock
 from suspensions.domain.errors import ResumeAlreadyStarted, SuspensionExpired
+from suspensions.domain.run_history import result_sha256
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Ending, Reason, Run, Suspension
 from suspensions.operations import leases, progress, resumes, runs, suspensions
@@ -113,7 +114,7 @@ def test_an_expired_pause_is_claimed_and_its_run_fails(scope: Scope, reason: Rea
     assert told(run.id) == ["run.created", "run.paused", "run.claimed", "run.expired"]
     kind, actor, data = last_event(run.id)
     assert (kind, actor) == ("run.expired", {"principal": "system", "via": "system"})
-    assert data == {"reason": run.error}
+    assert data == {"reason": run.error, "result_sha256": result_sha256(b"", run.error.encode())}
     kept = suspensions.read_suspension(builders.caller(scope), scope, pause.id)
     assert kept.claimed_at is not None
     assert kept.claimed_at == kept.retired_at == run.completed_at

@@ -24,7 +24,8 @@ from suspensions.store import progress as progress_store
 from suspensions.store import runs as run_store
 from suspensions.store import suspensions as suspension_store
 from tests.store import situations, support
-from tests.store.support import ACTOR, AnyAnswer, everything, refused, rows, unchanged
+from tests.store.rows import rows
+from tests.store.support import ACTOR, AnyAnswer, everything, refused, unchanged
 from tests.support.builders import caller, fresh_scope, make_run, new_run, new_suspension, snapshot, take
 
 RUN = ids.id_at(ids.RUN, support.ANCIENT)

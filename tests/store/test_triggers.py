@@ -22,8 +22,9 @@ from suspensions.models.triggers import INSERT_ONLY, KEPT_FOR_GOOD, install_trig
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import starts
 from tests.store import situations, support
+from tests.store.rows import execute, insert, rows
 from tests.store.situations import Made
-from tests.store.support import execute, insert, rows, this_moment, unchanged
+from tests.store.support import this_moment, unchanged
 from tests.support.builders import fresh_scope
 from tests.support.threads import together
 

@@ -48,7 +48,8 @@ from suspensions.domain.values import (
 from suspensions.models.fields import from_database
 from suspensions.operations import closures, leases, progress, resumes, runs, suspensions
 from tests.store.machine import model
-from tests.store.support2 import Clock, event_json, hashed, rows
+from tests.store.rows import event_json, hashed, rows
+from tests.store.support import Clock
 from tests.support import builders, closing
 
 DEEP = os.environ.get("CORTEX_MACHINE") == "deep"

@@ -1,4 +1,4 @@
-"""What the suite of the store looks at beside the answers: rows, chains, and the clock.
+"""Rows as they lie in the database, and their chains, past the product.
 
 Rows are read by raw SQL and hashed by hand, so that a fault of the code under test cannot hide in its own reading.
 """
@@ -6,36 +6,16 @@ Rows are read by raw SQL and hashed by hand, so that a fault of the code under t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-import pytest
 import rfc8785
 from django.db import connection
 
-from suspensions.domain import clock
-from suspensions.domain.errors import CortexError
-from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Admission
 from suspensions.models.fields import from_database, to_database
-
-# Each table with the words that find a scope's rows in it.
-_TABLES = {
-    "run": "scope = %s",
-    "run_content": "run_id IN (SELECT id FROM run WHERE scope = %s)",
-    "run_result": "run_id IN (SELECT id FROM run WHERE scope = %s)",
-    "progress": "run_id IN (SELECT id FROM run WHERE scope = %s)",
-    "suspension": "scope = %s",
-    "suspension_continuation": "suspension_id IN (SELECT id FROM suspension WHERE scope = %s)",
-    "resume_admission": "scope = %s",
-    "resume_start_or_expiry": "scope = %s",
-    "resume_closure": "scope = %s",
-    "interaction": "scope = %s",
-    "event": "scope = %s",
-}
 
 
 def execute(statement: str, parameters: Sequence[Any] = ()) -> int:
@@ -63,67 +43,6 @@ def one_row(table: str, **where: Any) -> dict[str, Any]:
 
 def _adapt(parameters: Sequence[Any]) -> list[Any]:
     return [to_database(value, connection.vendor) if isinstance(value, datetime) else value for value in parameters]
-
-
-def contents(*scopes: Scope) -> dict[str, list[str]]:
-    """Every row of the scopes, as texts that can be compared."""
-    return {
-        table: sorted(
-            repr([bytes(value) if isinstance(value, memoryview) else value for value in row.values()])
-            for scope in scopes
-            for row in rows(f"SELECT * FROM {table} WHERE {words}", [scope.text])
-        )
-        for table, words in _TABLES.items()
-    }
-
-
-@contextmanager
-def unchanged(*scopes: Scope) -> Iterator[None]:
-    """Fail where the block writes anything in the scopes."""
-    before = contents(*scopes)
-    yield
-    assert contents(*scopes) == before
-
-
-@contextmanager
-def refused(error: type[CortexError], *scopes: Scope) -> Iterator[pytest.ExceptionInfo[Any]]:
-    """Fail unless the block is refused with exactly this class, and wrote nothing in the scopes."""
-    with unchanged(*scopes), pytest.raises(error) as caught:
-        yield caught
-    assert type(caught.value) is error
-
-
-# -- time ------------------------------------------------------------------------------------------
-
-
-class Clock:
-    """A clock that stands still until it is told to move."""
-
-    def __init__(self) -> None:
-        self.now = datetime.now(UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def tick(self, seconds: float = 1) -> datetime:
-        """Let seconds pass. Gives the new instant."""
-        self.now += timedelta(seconds=seconds)
-        return self.now
-
-    def ahead(self, seconds: float) -> datetime:
-        """An instant so many seconds from now."""
-        return self.now + timedelta(seconds=seconds)
-
-
-@contextmanager
-def stopped_clock() -> Iterator[Clock]:
-    """The application's clock, in the test's hands."""
-    hands = Clock()
-    with clock.use_clock(hands):
-        yield hands
-
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 # -- digests and chains, by hand -------------------------------------------------------------------
@@ -198,11 +117,15 @@ def lease_of(run_id: str) -> tuple[str | None, int]:
 # -- faults that only raw SQL can make -------------------------------------------------------------
 
 
-def insert_row(table: str, row: dict[str, Any], **changes: Any) -> None:
-    """Insert a row, or a copy of one with some columns changed, past the product."""
-    columns = {**row, **changes}
+def insert(table: str, columns: dict[str, Any], words: str = "INSERT INTO", rest: str = "") -> None:
+    """One row, past the store."""
     places = ", ".join(["%s"] * len(columns))
-    execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", list(columns.values()))
+    execute(f"{words} {table} ({', '.join(columns)}) VALUES ({places}) {rest}", list(columns.values()))
+
+
+def insert_row(table: str, row: dict[str, Any], **changes: Any) -> None:
+    """A copy of a row with some columns changed."""
+    insert(table, {**row, **changes})
 
 
 def closure_row(admission: Admission, at: datetime) -> dict[str, Any]:
