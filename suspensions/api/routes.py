@@ -116,6 +116,10 @@ class Endpoint(APIView):
         self.is_known = False
         with ExitStack() as self.held:
             answer = super().dispatch(request, *args, **kwargs)
+        # The framework's view and request hold each other: what is left here would lie in memory until a garbage
+        # collection, a body and an answer of 32 MiB as well.
+        for name in ("call", "response"):
+            vars(self).pop(name, None)
         if self.is_known:
             # A stranger who declares a body and never sends it would hold a thread.
             read_rest(request)
