@@ -18,7 +18,7 @@ from suspensions.domain.values import (
 )
 from suspensions.operations.site import start_window
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import admissions, starts, suspensions
+from suspensions.store import admissions, expiries, starts, suspensions
 
 
 def admit_resume(
@@ -95,9 +95,9 @@ def start_next(
 
 
 def expire_resume(caller: Caller, scope: Scope, run_id: str, suspension_id: str, request_digest: str) -> Expiry:
-    """Fail a run whose admitted resume nobody started in time. Raises: as `store.starts.expire_resume_admission`."""
+    """Fail a run whose admitted resume nobody started in time. Raises: as `store.expiries.expire_resume_admission`."""
     caller.require(scope, Role.OPERATOR)
-    return in_transaction(starts.expire_resume_admission, scope, run_id, suspension_id, request_digest, caller.actor)
+    return in_transaction(expiries.expire_resume_admission, scope, run_id, suspension_id, request_digest, caller.actor)
 
 
 # -- reading -----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def get_start(caller: Caller, scope: Scope, run_id: str, suspension_id: str) -> 
 def get_expiry(caller: Caller, scope: Scope, run_id: str, suspension_id: str) -> Expiry:
     """Raises: ResumeExpiryNotFound."""
     caller.require(scope)
-    return starts.get_expiry(scope, run_id, suspension_id)
+    return expiries.get_expiry(scope, run_id, suspension_id)
 
 
 def list_starts(caller: Caller, scope: Scope, cursor: str | None, limit: int) -> Page[Start]:
@@ -150,4 +150,4 @@ def list_starts(caller: Caller, scope: Scope, cursor: str | None, limit: int) ->
 def list_expiries(caller: Caller, scope: Scope, cursor: str | None, limit: int) -> Page[Expiry]:
     """Raises: InvalidCursor, InvalidLimit."""
     caller.require(scope)
-    return starts.list_expiries(scope, cursor, limit)
+    return expiries.list_expiries(scope, cursor, limit)

@@ -22,7 +22,7 @@ from suspensions.domain.errors import (
 )
 from suspensions.domain.values import SYSTEM
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import runs, starts, suspensions
+from suspensions.store import expiries, runs, suspensions
 from suspensions.store import sweep as store
 from suspensions.store.sweep import Due, Position
 
@@ -168,7 +168,7 @@ def _expire_resume(due: Due, now: datetime) -> bool:
     if not store.try_lock(due):
         return False
     assert due.suspension_id is not None
-    expiry = starts.expire_resume_admission(due.scope, due.run_id, due.suspension_id, due.request_digest, SYSTEM)
+    expiry = expiries.expire_resume_admission(due.scope, due.run_id, due.suspension_id, due.request_digest, SYSTEM)
     return expiry.fresh
 
 

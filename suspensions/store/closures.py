@@ -35,7 +35,7 @@ from suspensions.domain.values import (
     complete,
 )
 from suspensions.models.fields import read_instant
-from suspensions.store import run_rows, runs, sql, starts
+from suspensions.store import resume_rows, run_rows, runs, sql
 from suspensions.store.interaction_rows import resolve_open_interactions
 from suspensions.store.run_rows import RunRow, Told, actor_text, move, read_actor
 
@@ -109,7 +109,7 @@ def _require_latest(request: ClosureRequest) -> Start:
     """
     version = request.version
     values = sql.fetch_one(
-        f"SELECT resume_admission.request_digest, resume_admission.run_revision, {starts.SELECT},"
+        f"SELECT resume_admission.request_digest, resume_admission.run_revision, {resume_rows.SELECT},"
         " (SELECT max(latest.suspension_id) FROM resume_admission latest WHERE latest.run_id = resume_admission.run_id)"
         " FROM resume_admission LEFT JOIN resume_start_or_expiry"
         " ON resume_start_or_expiry.suspension_id = resume_admission.suspension_id"
@@ -125,7 +125,7 @@ def _require_latest(request: ClosureRequest) -> Start:
         or not same_digest(admission_digest, request.admission_digest)
     ):
         raise ResumeClosureConflict
-    start, _ = starts.read_outcome(values[2:-1])
+    start, _ = resume_rows.read_outcome(values[2:-1])
     if start is None:
         raise ResumeStartNotFound
     if not same_digest(start.digest, request.start_digest):

@@ -20,7 +20,7 @@ from suspensions.domain.strict_json import content_digest, loads
 from suspensions.domain.values import Admission, Closure, Event, EventType, Expiry, Start
 from suspensions.domain.verification import Finding, Head, Stored, Unreadable, require_recomputable
 from suspensions.models.fields import from_database, read_instant
-from suspensions.store import admissions, closures, interaction_rows, run_rows, sql, starts, suspension_rows
+from suspensions.store import admissions, closures, interaction_rows, resume_rows, run_rows, sql, suspension_rows
 from suspensions.store.interaction_rows import InteractionRow
 from suspensions.store.run_rows import read_actor
 
@@ -276,10 +276,10 @@ def _gather_admissions(gathered: _Gathered, run_ids: list[str]) -> None:
 
 
 def _gather_outcomes(gathered: _Gathered, run_ids: list[str]) -> None:
-    where = sql.among("run_id", run_ids)
-    for row in sql.fetch_all(f"SELECT {starts.SELECT}, principal FROM resume_start_or_expiry WHERE {where}", run_ids):
-        outcome = gathered.read(row[1], row[0], row[2], lambda: starts.read_outcome(row))  # noqa: B023
-        if outcome is not None and read_actor(row[starts.COLUMNS.index("actor")]).principal != row[-1]:
+    statement = f"SELECT {resume_rows.SELECT}, principal FROM resume_start_or_expiry"
+    for row in sql.fetch_all(f"{statement} WHERE {sql.among('run_id', run_ids)}", run_ids):
+        outcome = gathered.read(row[1], row[0], row[2], lambda: resume_rows.read_outcome(row))  # noqa: B023
+        if outcome is not None and read_actor(row[resume_rows.COLUMNS.index("actor")]).principal != row[-1]:
             gathered.misfiled[row[2]].append(Finding(row[1], row[0], row[2], "is filed under another principal"))
         for kind, receipt in zip(("start", "expiry"), outcome or (None, None), strict=True):
             if receipt is not None:

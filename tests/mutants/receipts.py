@@ -7,6 +7,8 @@ from tests.mutants.mutant import BOTH, without
 _ADMISSIONS = "suspensions/store/admissions.py"
 _STARTS = "suspensions/store/starts.py"
 _CLOSURES = "suspensions/store/closures.py"
+_EXPIRIES = "suspensions/store/expiries.py"
+_RESUMES = "suspensions/store/resume_rows.py"
 _ROWS = "suspensions/store/run_rows.py"
 
 _ADMIT = "tests/store/test_admit_resume.py"
@@ -33,7 +35,7 @@ MUTANTS = (
     ),
     without(
         "the record first, in expire",
-        _STARTS,
+        _EXPIRIES,
         "    if resume.expiry is not None:\n        return resume.expiry\n",
         "",
         _EXPIRE,
@@ -62,7 +64,7 @@ MUTANTS = (
     ),
     without(
         "the digest comparison, in start and expire",
-        _STARTS,
+        _RESUMES,
         "if not same_digest(admission.request_digest, request_digest):",
         "if False:",
         _START,
@@ -122,7 +124,7 @@ MUTANTS = (
     ),
     without(
         "the scope of a start",
-        _STARTS,
+        _RESUMES,
         '" WHERE run.id = %s AND run.scope = %s"\n)',
         '" WHERE run.id = %s AND (run.scope = %s OR TRUE)"\n)',
         _START,
@@ -169,21 +171,21 @@ MUTANTS = (
     ),
     without(
         "the start that excludes an expiry",
-        _STARTS,
+        _EXPIRIES,
         "        return resume.expiry\n    if resume.start is not None:\n        raise ResumeAlreadyStarted\n",
         "        return resume.expiry\n",
         _EXPIRE,
     ),
     without(
         "start_by, at the expiry",
-        _STARTS,
+        _EXPIRIES,
         "if admission.start_by is None or admission.start_by > now:",
         "if admission.start_by is None:",
         _EXPIRE,
     ),
     without(
         "the very instant of start_by, at the expiry",
-        _STARTS,
+        _EXPIRIES,
         "if admission.start_by is None or admission.start_by > now:",
         "if admission.start_by is None or admission.start_by >= now:",
         _EXPIRE,

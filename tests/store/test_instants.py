@@ -16,7 +16,7 @@ from suspensions.domain.values import Holder, Reason
 from suspensions.models import Event, Run, Suspension
 from suspensions.operations import leases, progress, runs, suspensions
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import closures, starts
+from suspensions.store import closures, expiries, starts
 from suspensions.store import suspensions as store
 from tests.store import situations, support
 from tests.store.rows import one_row, rows
@@ -113,7 +113,7 @@ def test_start_and_expiry_never_both_and_never_neither(offset: int) -> None:
     made = situations.overdue(fresh_scope())
     assert made.admission is not None and made.admission.start_by is not None
     resume = (made.scope, made.run_id, made.version.suspension_id, made.admission.request_digest)
-    acts: dict[str, Callable[..., Any]] = {"start": starts.start_resume, "expire": starts.expire_resume_admission}
+    acts: dict[str, Callable[..., Any]] = {"start": starts.start_resume, "expire": expiries.expire_resume_admission}
     done = []
     with at(made.admission.start_by + offset * TICK):
         for name, act in acts.items():
@@ -217,7 +217,7 @@ WRITES: dict[str, tuple[Situation, Callable[[Made], Any]]] = {
     ),
     "expire": (
         situations.overdue,
-        lambda made: in_transaction(starts.expire_resume_admission, *_resume(made), ACTOR),
+        lambda made: in_transaction(expiries.expire_resume_admission, *_resume(made), ACTOR),
     ),
     "close": (
         situations.started_and_lapsed,

@@ -18,7 +18,7 @@ from suspensions.domain.values import ClaimVersion, Holder, Reason, Run
 from suspensions.operations import leases, progress, resumes, runs, suspensions
 from suspensions.operations.site import start_window
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import admissions, closures, starts
+from suspensions.store import admissions, closures, expiries, starts
 from tests.store import situations
 from tests.store.rows import one_row
 from tests.store.situations import SITUATIONS, Made, Situation, closing, name_of, take
@@ -135,7 +135,7 @@ def start_next(made: Made) -> Any:
 
 
 def expire(made: Made) -> Any:
-    return in_transaction(starts.expire_resume_admission, *_resume(made), ACTOR)
+    return in_transaction(expiries.expire_resume_admission, *_resume(made), ACTOR)
 
 
 def close(made: Made) -> Any:
@@ -373,7 +373,7 @@ def test_receipts_name_the_revisions_on_either_side_of_their_transition() -> Non
 
     late = situations.expired(fresh_scope())
     assert late.admission is not None
-    expiry = starts.get_expiry(late.scope, late.run_id, late.version.suspension_id)
+    expiry = expiries.get_expiry(late.scope, late.run_id, late.version.suspension_id)
     assert expiry.run_revision == late.admission.claimed_revision + 1 == late.run.revision == 4
 
 

@@ -17,7 +17,7 @@ from suspensions.domain.values import ClaimVersion, Holder, NewInteraction
 from suspensions.operations import interactions, leases, progress, resumes, runs, suspensions
 from suspensions.operations.site import deadlines, start_window
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import admissions, closures, starts
+from suspensions.store import admissions, closures, expiries, starts
 from suspensions.store import interactions as interaction_store
 from suspensions.store import leases as lease_store
 from suspensions.store import progress as progress_store
@@ -51,7 +51,7 @@ STORE: dict[str, Callable[[], Any]] = {
     "admit": lambda: admissions.admit_resume(SCOPE, VERSION, AnyAnswer(b"x"), start_window(), ACTOR),
     "start": lambda: starts.start_resume(SCOPE, RUN, PAUSE, "", ACTOR),
     "start next": lambda: starts.start_next(SCOPE, take(), ACTOR),
-    "expire": lambda: starts.expire_resume_admission(SCOPE, RUN, PAUSE, "", ACTOR),
+    "expire": lambda: expiries.expire_resume_admission(SCOPE, RUN, PAUSE, "", ACTOR),
     "close": lambda: closures.close_resume(
         situations.closing(situations.Made(SCOPE, RUN, pause=None), version=VERSION, run_revision=3), b"proof", ACTOR
     ),
