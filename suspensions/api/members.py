@@ -85,10 +85,9 @@ class Shape:
 
 def nullable(schema: Schema) -> Schema:
     """The same, or null."""
-    if "$ref" in schema or "oneOf" in schema or "anyOf" in schema:
+    if {"$ref", "oneOf", "anyOf", "enum"} & schema.keys():
+        # An enumeration that holds null itself becomes several types in generated clients.
         return {"anyOf": [schema, {"type": "null"}]}
-    if "enum" in schema:
-        return {**schema, "type": [schema["type"], "null"], "enum": [*schema["enum"], None]}
     return {**schema, "type": [schema["type"], "null"]} if "type" in schema else schema
 
 

@@ -96,6 +96,21 @@ def test_every_schema_is_used() -> None:
     assert unused == []
 
 
+def test_no_enumeration_holds_null() -> None:
+    """Generators of typed clients make several types of such a one, or none."""
+
+    def walk(schema: Any) -> None:
+        if isinstance(schema, dict):
+            assert None not in (schema.get("enum") or ()), schema
+            for part in schema.values():
+                walk(part)
+        elif isinstance(schema, list):
+            for part in schema:
+                walk(part)
+
+    walk(document())
+
+
 def test_every_example_is_read_by_the_reader_it_stands_for() -> None:
     examples = [(shape, shape.example) for shape in SHAPES if shape.example is not None]
     assert len(examples) >= 7

@@ -126,8 +126,7 @@ CONTENTS: dict[str, Schema] = {
         {
             "call_id": _CALL_ID,
             "decision": {
-                "type": ["string", "null"],
-                "enum": ["approve", "deny", None],
+                **nullable({"type": "string", "enum": ["approve", "deny"]}),
                 "description": "For approval pauses.",
             },
             "arguments": {**nullable(_TEXT), "description": "Edited arguments of an approved call, strict JSON."},
