@@ -3,9 +3,10 @@
 import os
 import signal
 
-from suspensions.domain import refusals
+from suspensions.domain import rates, refusals
 from suspensions.management.processes import die_with_parent
 from suspensions.management.shared_counts import FOLDER, SharedTally
+from suspensions.management.shared_windows import SharedWindows
 from suspensions.management.wsgi import served_application
 from suspensions.problems import PROBLEMS
 
@@ -14,4 +15,5 @@ from suspensions.problems import PROBLEMS
 die_with_parent(signal.SIGKILL)
 if FOLDER in os.environ:
     refusals.keep_in(SharedTally(os.environ[FOLDER], list(PROBLEMS)))
+    rates.keep_in(SharedWindows(os.environ[FOLDER]))
 application = served_application()

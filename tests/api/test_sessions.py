@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
+import httpx
 import pytest
 from django.contrib.auth import get_user_model
 from django.middleware.csrf import _get_new_csrf_string
 from django.test import Client as DjangoClient
 from pytest_django.fixtures import Settings
 
-from suspensions.api import throttling
-from suspensions.domain import clock
+from suspensions.domain import clock, rates
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import SYSTEM
+from suspensions.management.shared_windows import SharedWindows
 from suspensions.operations import access
 from tests.support.api import Answer, Client, assert_ok, assert_problem, client_for
+from tests.support.server import running_server
 
 
 @pytest.fixture
@@ -107,16 +109,8 @@ def test_a_token_that_was_revoked_or_has_expired_is_none(scope: str) -> None:
 # -- rates -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def two_a_minute(settings: Settings) -> Iterator[None]:
+def test_a_token_is_slowed_and_another_is_not(scope: str, settings: Settings) -> None:
     settings.RATE_LIMIT = (2, timedelta(minutes=1))
-    throttling.forget()
-    yield
-    throttling.forget()
-
-
-@pytest.mark.usefixtures("two_a_minute")
-def test_a_token_is_slowed_and_another_is_not(scope: str) -> None:
     client, other = client_for(scope), client_for(scope)
     for _ in range(2):
         assert_ok(client.get("/runs"))
@@ -124,3 +118,35 @@ def test_a_token_is_slowed_and_another_is_not(scope: str) -> None:
     assert_problem(answer, 429, "rate_limited")
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
     assert_ok(other.get("/runs"))
+
+
+@pytest.fixture(params=["own", "shared"])
+def windows(request: pytest.FixtureRequest, tmp_path: Path) -> rates.Windows:
+    return rates.OwnWindows() if request.param == "own" else SharedWindows(str(tmp_path))
+
+
+def test_a_window_begins_with_a_request_and_ends_in_its_time(windows: rates.Windows) -> None:
+    assert [windows.count("a", 2, 60, at) for at in (100, 130, 140, 159)] == [0, 0, 20, 1]
+    assert windows.count("b", 2, 60, 140) == 0
+    assert [windows.count("a", 2, 60, at) for at in (160, 161, 162)] == [0, 0, 58]
+
+
+def test_more_tokens_than_there_are_places_are_counted_too(windows: rates.Windows) -> None:
+    for number in range(20_000):
+        assert windows.count(str(number), 1, 60, 100 + number / 1000) == 0
+    assert windows.count("19999", 1, 60, 121) > 0
+
+
+def test_processes_count_in_one_place(tmp_path: Path) -> None:
+    one, other = SharedWindows(str(tmp_path)), SharedWindows(str(tmp_path))
+    assert [each.count("a", 2, 60, 100) for each in (one, other, one, other)] == [0, 0, 60, 60]
+
+
+@pytest.mark.slow
+def test_the_processes_of_a_server_slow_a_token_together(scope: str) -> None:
+    client = client_for(scope)
+    headers = {"Authorization": f"Bearer {client.token}"}
+    with running_server({"WEB_WORKERS": "3", "RATE_LIMIT": "20/1h"}) as server:
+        # A connection each, so that they meet different processes.
+        told = [httpx.get(f"{server.url}/api/v1/me", headers=headers).status_code for _ in range(40)]
+    assert told == [200] * 20 + [429] * 20
