@@ -303,17 +303,20 @@ class ClosingView:
                 chrome, title, crumbs, banner=over(self.visit, self.read, self.stand, refusal), kept=kept
             )
         form = self.form(faults)
-        work = self.read.work
+        start, work = self.start, self.read.work
+        starter = start.lease_owner or f"principal:{start.started_by.principal}"
         heard = [each.since for each in self.holders] + ([work.updated_at] if work else [])
         done = {each["call_id"] for each in work.done} if work else set()
         return ClosingPage(
             chrome,
             TITLE,
             crumbs,
-            started_at=self.start.started_at,
-            heard_at=max([self.start.started_at, *heard]),
+            started_at=start.started_at,
+            starter=starter,
+            takers=[each for each in form.proof_box.holders if each.since > start.started_at],
+            heard_at=max([start.started_at, *heard]),
             lapsed_at=run.lease.expires_at if run.lease and self.stand is Closing.OPEN else None,
-            holders=form.proof_box.holders,
+            workers=[each.owner for each in form.proof_box.holders],
             handed_out=[call.name for call in work.started if call.id not in done] if work else (),
             banner=banner or doubt(self.visit, self.read, self.stand),
             form=form,

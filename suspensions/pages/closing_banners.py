@@ -36,7 +36,7 @@ def doubt(visit: Visit, read: ClosingRead, stand: Closing) -> Banner | None:
     return None
 
 
-def over(visit: Visit, read: ClosingRead, stand: Closing, refusal: CortexError | None) -> Banner:
+def over(visit: Visit, read: ClosingRead, stand: Closing, refusal: CortexError | None = None) -> Banner:
     """What stands where nothing can be closed; after a press, also that it was not taken, and why."""
     banner = _stands(visit, read, stand)
     if refusal is None:

@@ -20,7 +20,7 @@ from suspensions.operations import closures, leases
 from suspensions.queries.runs import get_run
 from tests.support import builders as b
 from tests.support.axe import faults
-from tests.support.people import Person
+from tests.support.people import Person, make_person
 from tests.support.uncertain import WORKER, Uncertain, make_uncertain
 from tests.support.walk import Visitor, sign_in
 
@@ -285,6 +285,24 @@ def test_a_session_that_ended_takes_nothing_away_while_one_types_and_keeps_it_at
     expect(page.locator("#closing-proof_ref")).to_have_value("OPS-4471")
     scripted.close()
     page.wait_for_url(f"**{scripted.uncertain.receipt}")
+
+
+def test_somebody_elses_closure_is_told_while_one_types(scripted: Desk) -> None:
+    page = scripted.page
+    request, proof = scripted.whole()
+    scripted.fill(request, proof)
+    expect(page.locator("#frozen-digest")).to_have_text(request.digest())
+    other = make_person(request.scope, Role.OPERATOR, display="Dana Whitlock")
+    theirs, proof = scripted.uncertain.whole(actor=other.name)
+    closures.close_resume(other.caller, theirs, proof.encode())
+    page.fill("#closing-proof_ref", "OPS-4471")
+    expect(page.locator("#problem")).to_contain_text("Dana Whitlock closed this")
+    expect(page.locator("#closing-proof_ref")).to_have_value("OPS-4471")
+    expect(page.locator("#closing-proof_ref")).to_be_focused()
+    expect(page.locator("#frozen-digest")).to_be_visible()
+    scripted.close()
+    expect(page.locator(".banner")).to_contain_text("Your closure was not taken.")
+    expect(page.locator(".closing-kept textarea").first).to_have_value(request.issuer)
 
 
 def test_by_keyboard_alone_in_the_order_of_the_page(scripted: Desk) -> None:

@@ -13,11 +13,13 @@ from django.test import Client
 
 from suspensions.domain import clock
 from suspensions.domain.digests import sha256_hex
-from suspensions.domain.policy import Role
+from suspensions.domain.errors import CommitUnknown
+from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
-from suspensions.domain.values import SYSTEM, Closure, Holder
+from suspensions.domain.values import SYSTEM, Closure, ClosureRequest, Holder, Reason
 from suspensions.operations import access, closures, leases, runs
+from suspensions.pages.views import uncertain as uncertain_page
 from suspensions.queries.runs import get_run
 from tests.support import builders as b
 from tests.support import markup
@@ -334,6 +336,62 @@ def test_a_form_that_was_opened_before_the_run_moved_closes_nothing(uncertain: U
     assert is_open(uncertain)
 
 
+def test_a_closure_that_took_too_long_says_so_and_keeps_what_was_typed(
+    uncertain: Uncertain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closures, "LONGEST_CLOSE", -1.0)
+    posted = uncertain.posted()
+    refused = uncertain.operator.client.post(uncertain.address, posted)
+    assert refused.status_code == 503
+    assert refused.headers["Retry-After"]
+    assert "took longer than 30 seconds; nothing was written" in text(refused)
+    assert posted["proof"] in text(refused)
+    assert is_open(uncertain)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_where_the_answer_was_lost_the_record_is_looked_for(
+    uncertain: Uncertain, committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(caller: Caller, request: ClosureRequest, proof: bytes) -> Closure:
+        if committed:
+            closures.close_resume(caller, request, proof)
+        raise CommitUnknown
+
+    monkeypatch.setattr(uncertain_page, "close_resume", lose)
+    posted = uncertain.posted()
+    answer = uncertain.operator.client.post(uncertain.address, posted)
+    if committed:
+        assert (answer.status_code, answer.headers["Location"]) == (303, uncertain.receipt)
+    else:
+        assert answer.status_code == 503
+        assert "It is not known whether this was taken" in text(answer)
+        assert posted["proof"] in text(answer)
+
+
+def test_whoever_held_it_from_the_admission_on_did_not_start_it(scope: str) -> None:
+    at = Scope.parse(scope)
+    olaf = make_person(at, Role.OPERATOR)
+    with b.at(clock.now() - timedelta(minutes=30)):
+        admission = b.admit(b.make_pause(at, Reason.AGENT_REPLY), lease=b.take("bus-1", 60))
+        b.start(admission, lease=b.take(WORKER, 60))
+    page = text(olaf.client.get(f"/uncertain/{admission.version.run_id}/close"))
+    assert f'Started by <span class="data">{WORKER}</span>' in page
+    assert "taken over by" not in page
+    assert re.search(r'shut <span class="data">bus-1</span> and <span class="data">osl-2/17</span> out', page)
+
+
+def test_a_run_that_went_through_many_hands_stays_readable(uncertain: Uncertain) -> None:
+    for number in range(5):
+        with b.at(clock.now() - timedelta(minutes=20 - number)):
+            owner = b.take(f"osl-4/{number}", 1)
+            leases.reclaim_lease(b.caller(uncertain.scope), uncertain.scope, uncertain.run_id, owner)
+    page = text(uncertain.operator.client.get(uncertain.address))
+    assert "taken over by 5 others one after another" in page
+    assert "shut all 6 workers out of this run" in page
+    assert page.count("no proof to read") == 6
+
+
 def test_a_run_without_a_start_has_nothing_to_close(scope: str) -> None:
     olaf = make_person(scope, Role.OPERATOR)
     pause = b.make_pause(Scope.parse(scope))
@@ -469,11 +527,22 @@ def test_markup_in_a_proof_stays_text(uncertain: Uncertain) -> None:
     assert "<b>" not in content
 
 
-def test_checking_what_was_closed_meanwhile_says_so(uncertain: Uncertain) -> None:
+@pytest.mark.parametrize("do", ["check", "close"])
+def test_a_form_with_a_fault_says_too_that_all_is_over_and_keeps_what_was_typed(uncertain: Uncertain, do: str) -> None:
     assert uncertain.close().status_code == 303
-    shown = check(uncertain, live=False)
+    shown = uncertain.close(do=do, confirm="nope", proof_ref="OPS-4471")
     assert shown.status_code == 409
     assert "You closed this" in text(shown)
+    assert "OPS-4471" in text(shown)
+
+
+def test_whoever_still_types_learns_beside_the_form_that_all_is_over(uncertain: Uncertain) -> None:
+    assert uncertain.close().status_code == 303
+    told = check(uncertain)
+    assert (told.status_code, told.headers["HX-Retarget"]) == (409, "#problem")
+    assert re.search(r'<div id="problem"[^>]*role="alert"', text(told))
+    assert "You closed this" in text(told)
+    assert f'href="{uncertain.receipt}"' in text(told)
 
 
 # -- sessions ----------------------------------------------------------------------------------------------

@@ -109,9 +109,13 @@ class ClosingPage:
     title: str
     crumbs: Sequence[Link]
     started_at: datetime | None = None
+    starter: str = ""
+    takers: Sequence[HolderRow] = ()
+    """Who took the run over since, oldest first."""
     heard_at: datetime | None = None
     lapsed_at: datetime | None = None
-    holders: Sequence[HolderRow] = ()
+    workers: Sequence[str] = ()
+    """Everybody whom closing shuts out."""
     handed_out: Sequence[str] = ()
     banner: Banner | None = None
     form: ClosingForm | None = None

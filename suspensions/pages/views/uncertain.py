@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from suspensions.domain.errors import (
     ClosureDenied,
+    CommitUnknown,
     CortexError,
     Forbidden,
     NotFound,
@@ -21,9 +22,10 @@ from suspensions.domain.errors import (
 )
 from suspensions.domain.policy import Role
 from suspensions.domain.texts import invalid
-from suspensions.domain.values import ClosureRequest
+from suspensions.domain.values import Closure, ClosureRequest
 from suspensions.operations.closures import close_resume
 from suspensions.pages.closing import ClosingView
+from suspensions.pages.closing_banners import over
 from suspensions.pages.closing_forms import (
     LABELS,
     TypedClosing,
@@ -33,7 +35,7 @@ from suspensions.pages.closing_forms import (
     request_of,
     with_claims,
 )
-from suspensions.pages.contexts import Banner, Empty, UncertainPage, UncertainRow
+from suspensions.pages.contexts import Banner, Empty, Problem, UncertainPage, UncertainRow
 from suspensions.pages.ended_sessions import take_kept
 from suspensions.pages.refusals import problem_of
 from suspensions.pages.rendering import render_fragment, render_page, wants_fragment
@@ -113,7 +115,7 @@ def _check(view: ClosingView, read: ClosingRead) -> HttpResponse:
     """What stands in the fields, judged so far as it can be before closing; an empty field is no fault yet."""
     visit = view.visit
     if not view.may_close:
-        return _render(view, status=409)
+        return _over_meanwhile(view)
     if wants_fragment(visit.request):
         faults = {**view.advice, **view.members.faults}
         frozen = view.frozen(faults, live=True)
@@ -122,14 +124,26 @@ def _check(view: ClosingView, read: ClosingRead) -> HttpResponse:
     return _render(filled, {**filled.advice, **filled.members.faults})
 
 
+def _over_meanwhile(view: ClosingView) -> HttpResponse:
+    """There is nothing to close any more, which somebody who still types learns beside the form, not in its place."""
+    run = view.read.run
+    if not wants_fragment(view.visit.request):
+        return _render(view, refusal=RunConflict(run.state, run.revision), status=409)
+    banner = over(view.visit, view.read, view.stand)
+    text = "Nothing can be closed here any more. What you typed stays until you leave this page."
+    problem = Problem(banner.title, text, 409, RunConflict.code, links=banner.links)
+    response = render_fragment(view.visit.request, "shared/_problem.html", {"problem": problem}, status=409)
+    response.headers["HX-Retarget"] = "#problem"
+    return response
+
+
 def _close(view: ClosingView) -> HttpResponse:
     """Close it, and go on to the receipt by GET; a repeat comes to the original one."""
     visit, run, typed = view.visit, view.read.run, view.typed
     last_word = confirm_fault(typed, run.id)
     faults = view.members.all_faults() | ({"confirm": last_word} if last_word else {})
     if faults:
-        advice = view.advice if view.may_close else {}
-        return _render(view, {**advice, **faults}, status=422)
+        return _render(view, {**view.advice, **faults}, status=422) if view.may_close else _over_meanwhile(view)
     request = request_of(run, view.pins, view.members, visit.caller.principal)
     try:
         closure = close_resume(visit.caller, request, typed.proof.encode())
@@ -138,8 +152,13 @@ def _close(view: ClosingView) -> HttpResponse:
     except CortexError as refusal:
         return _refused(visit, request, typed, refusal)
     words = "Closed as incomplete." if closure.fresh else "This was closed already. Here is the original receipt."
+    return _to_receipt(visit, closure, words)
+
+
+def _to_receipt(visit: Visit, closure: Closure, words: str) -> HttpResponse:
     messages.success(visit.request, words)
-    href = visit.href("receipt", "closure", run.id, closure.request.version.suspension_id)
+    version = closure.request.version
+    href = visit.href("receipt", "closure", version.run_id, version.suspension_id)
     return HttpResponseRedirect(href, status=303)
 
 
@@ -158,6 +177,9 @@ def _refused(visit: Visit, request: ClosureRequest, typed: TypedClosing, refusal
     # A moment later: who was faster is read anew, and the age of what they did must not be negative.
     later = visit.again()
     view = ClosingView(later, read_closing(later.everywhere, request.version.run_id), typed)
+    closure = view.read.closure
+    if isinstance(refusal, CommitUnknown) and closure is not None and closure.digest == request.digest():
+        return _to_receipt(visit, closure, "Closed as incomplete. The answer was lost on its way; this is its record.")
     words = problem_of(refusal)
     status = PROBLEMS[refusal.code].status
     if not view.may_close:
