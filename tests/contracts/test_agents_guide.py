@@ -18,7 +18,7 @@ from suspensions.domain import ids
 from suspensions.domain.policy import Role
 from tests.support.api import Client, assert_ok, client_for
 from tests.support.eventually import eventually
-from tests.support.server import Server, running_server
+from tests.support.server import Server, free_port, running_server
 from tests.support.walks import Walk
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
@@ -150,6 +150,57 @@ def test_a_worker_killed_in_mid_call_is_never_repeated(scope: str, server: Serve
     assert_ok(other.post("/resume-starts/next", {"lease": {"owner": "worker-2", "seconds": 60}, "wait": 0.5}), 204)
     assert assert_ok(other.post("/resume-starts", walk.resume))["fresh"] is False
     assert (folder / "ledger.txt").read_text() == f"{ARGUMENTS}\n"
+
+
+LOOP = """
+import loop
+from loop import work
+def refund(arguments):
+    with open("ledger.txt", "a") as ledger:
+        ledger.write(arguments + "\\n")
+    return "refunded"
+work(cortex, "worker-1", {"refund": refund}, lambda messages: messages[-1]["content"])
+"""
+
+
+def is_completed(walk: Walk) -> bool:
+    return bool(assert_ok(walk.agent.get(walk.run_path))["state"] == "completed")
+
+
+def test_a_worker_killed_before_its_first_step_finds_its_start_again(scope: str, server: Server, folder: Path) -> None:
+    call = {"id": "c1", "name": "refund", "arguments": ARGUMENTS}
+    walk = Walk(scope).paused(pending=[call]).admitted()
+    killed = LOOP.replace("work(", "loop.resume = lambda *_: os.kill(os.getpid(), 9)\nwork(")
+    worker = start_program(folder, server, walk.agent, killed)
+    worker.communicate(timeout=50)
+    assert (worker.returncode, (folder / "ledger.txt").exists()) == (-9, False)
+    assert_ok(walk.agent.get(f"{walk.receipts_path}/start"))
+    worker = start_program(folder, server, walk.agent, LOOP)
+    try:
+        eventually(lambda: is_completed(walk))
+    finally:
+        worker.kill()
+        worker.communicate()
+    assert (folder / "ledger.txt").read_text() == f"{ARGUMENTS}\n"
+
+
+def test_a_worker_outlives_its_server(scope: str, folder: Path) -> None:
+    call = {"id": "c1", "name": "refund", "arguments": ARGUMENTS}
+    walks = [Walk(scope).paused(pending=[call]) for _ in range(2)]
+    port = free_port()
+    with running_server(port=port) as server:
+        worker = start_program(folder, server, walks[0].agent, LOOP)
+        try:
+            walks[0].admitted()
+            eventually(lambda: is_completed(walks[0]))
+            server.kill()
+            walks[1].admitted()
+            with running_server(port=port):
+                eventually(lambda: is_completed(walks[1]))
+        finally:
+            worker.kill()
+            worker.communicate()
+    assert (folder / "ledger.txt").read_text() == f"{ARGUMENTS}\n" * 2
 
 
 def test_a_worker_that_was_replaced_stops(scope: str, server: Server, folder: Path) -> None:
