@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -67,6 +68,16 @@ def test_an_id_that_is_no_file_name_is_refused(client: Client, interaction_id: A
         client.post("/interactions", question(interaction_id=interaction_id)), 400, "invalid_request"
     )
     assert document["errors"][0]["pointer"] == "/interaction_id"
+
+
+def test_odd_ids_are_kept_apart_in_every_address(client: Client) -> None:
+    names = ["a:b", "a b", "a%2Fb", "a?b#c", "a;b", "...", "\u00e9", "e\u0301", "A:B", "x" * 256]
+    for name in names:
+        assert_ok(client.post("/interactions", question(interaction_id=name, tool_name=name[:9])), 201)
+    for name in names:
+        assert assert_ok(client.get(f"/interactions/{quote(name, safe='')}"))["interaction_id"] == name
+        assert_ok(client.post(f"/interactions/{quote(name, safe='')}/mark-resolved"), 204)
+        assert_problem(client.get(f"/interactions/{quote(name, safe='')}"), 409, "interaction_resolved")
 
 
 def test_an_answer_is_kept_and_stays_retryable(client: Client, asked: str) -> None:

@@ -6,14 +6,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from copy import copy
 from typing import Any
 
 import httpx
 import pytest
 
+from suspensions.domain import ids
 from tests.support.api import Client, assert_ok
 from tests.support.server import Server, running_server
-from tests.support.walks import TAKE, Walk
+from tests.support.walks import CONTINUATION, TAKE, Walk
 
 pytestmark = pytest.mark.slow
 
@@ -29,13 +32,17 @@ def server() -> Iterator[Server]:
         yield running
 
 
+def http_of(server: Server, client: Client) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {client.token}", "Cortex-Scope": client.scope or ""}
+    return httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60)
+
+
 def race(server: Server, client: Client, asks: Sequence[Ask]) -> list[httpx.Response]:
     """Every request on a connection of its own that is open already, all let go at once."""
-    headers = {"Authorization": f"Bearer {client.token}", "Cortex-Scope": client.scope or ""}
     go = threading.Barrier(len(asks))
 
     def run(ask: Ask) -> httpx.Response:
-        with httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60) as http:
+        with http_of(server, client) as http:
             assert http.get("/me").status_code == 200
             go.wait(timeout=60)
             return ask(http)
@@ -160,3 +167,35 @@ def test_many_equal_runs_are_one(scope: str, server: Server) -> None:
     won(answers)
     assert statuses(answers) == {201: 1, 200: MANY - 1}
     assert {answer.json()["lease_epoch"] for answer in answers} == {1}
+
+
+def test_a_mixed_load_is_carried_out_without_a_failure(scope: str, server: Server) -> None:
+    walks = [Walk(scope) for _ in range(12)]
+
+    def live(walk: Walk) -> list[int]:
+        """Five lives of a run, by whoever has the role; the statuses of all answers."""
+        told: list[int] = []
+        everybody = {name: caller.enter_context(http_of(server, getattr(walk, name))) for name in ("agent", "approver")}
+
+        def ask(name: str, method: str, path: str, body: Any) -> Any:
+            answer = everybody[name].request(method, path, json=body)
+            told.append(answer.status_code)
+            return answer.json() if answer.content else None
+
+        for _ in range(5):
+            mine = copy(walk)
+            mine.run_id, mine.suspension_id = ids.new_id(ids.RUN), ids.new_id(ids.SUSPENSION)
+            mine.pause = ask("agent", "POST", "/suspensions", mine.pause_body())
+            mine.revision = 2
+            mine.admission = ask("approver", "POST", f"{mine.pause_path}/decision", mine.decision())
+            start = ask("agent", "POST", "/resume-starts", mine.resume | {"lease": TAKE})
+            holder = {"owner": "worker-1", "epoch": start["lease"]["epoch"]}
+            for seconds in (120, 180):
+                ask("agent", "POST", f"{mine.run_path}/lease/renew", holder | {"seconds": seconds})
+            ask("agent", "PUT", f"{mine.run_path}/progress", holder | {"continuation": CONTINUATION})
+            ask("agent", "POST", f"{mine.run_path}/finish", {"outcome": "completed", "lease": holder})
+        return told
+
+    with ExitStack() as caller, ThreadPoolExecutor(max_workers=len(walks)) as pool:
+        told = list(pool.map(live, walks))
+    assert told == [[201, 201, 201, 200, 200, 200, 200] * 5] * len(walks)

@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from suspensions.domain import clock, ids
 from suspensions.domain.ids import id_at
-from suspensions.domain.instants import format_instant
+from suspensions.domain.instants import format_instant, parse_instant
 from suspensions.domain.policy import Role
 from tests.support.api import assert_ok, assert_problem, client_for
 from tests.support.walks import CONTINUATION, TAKE, Walk, pending_for
@@ -92,6 +93,34 @@ def test_a_deadline_in_the_past_expires_at_once(scope: str) -> None:
     assert document["expires_at"] == "2001-01-01T00:00:00.000000Z"
     expired = assert_ok(walk.operator.get("/suspensions/expired"))["items"]
     assert [item["id"] for item in expired] == [walk.suspension_id]
+
+
+@pytest.mark.parametrize(
+    "run_id", ["", " ", "\t", "a" * 10_000, "a/b", "a\nb", "arun_", "arun_01KB9X6Q3HF5TRM0C8ZV2W4YEJ", 7]
+)
+def test_a_run_id_that_is_none_makes_no_row(scope: str, run_id: Any) -> None:
+    walk = Walk(scope)
+    body = walk.pause_body(run_id=run_id, run={"agent_name": "desk"})
+    assert_problem(walk.agent.post("/suspensions", body), 400, "invalid_id")
+    assert_problem(walk.agent.post("/runs", {"id": run_id}), 400, "invalid_id")
+    assert assert_ok(walk.agent.get("/runs"))["items"] == assert_ok(walk.agent.get("/suspensions"))["items"] == []
+
+
+def test_the_sites_deadlines_hold(scope: str, settings: Settings) -> None:
+    settings.DEFAULT_DEADLINE, settings.MAX_DEADLINE = timedelta(hours=1), timedelta(hours=24)
+    now = clock.now()
+
+    def seconds(**members: Any) -> float:
+        pause = Walk(scope).paused(**members).pause
+        return (parse_instant(pause["expires_at"]) - parse_instant(pause["created_at"])).total_seconds()
+
+    assert seconds() == 3600
+    assert seconds(expires_at=format_instant(now + timedelta(minutes=1))) <= 60
+    walk = Walk(scope)
+    body = walk.pause_body(expires_at=format_instant(now + timedelta(days=30)))
+    document = assert_problem(walk.agent.post("/suspensions", body), 400, "invalid_request")
+    assert "expires_at" in document["detail"]
+    assert_problem(walk.agent.get(walk.run_path), 404, "run_not_found")
 
 
 def test_only_an_agent_pauses(scope: str) -> None:
