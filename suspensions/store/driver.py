@@ -6,7 +6,6 @@ listeners, and makes a cursor of its own class. Connection, transaction and exce
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any, TypeVar
@@ -26,19 +25,9 @@ def vendor() -> str:
     return connection.vendor
 
 
-class _Here(threading.local):
-    """What Django keeps for this thread, without its way there."""
-
-    def __init__(self) -> None:
-        self.connection: Any = connections[DEFAULT_DB_ALIAS]
-
-
-_here = _Here()
-
-
 def this_connection() -> Any:
-    """Django's connection of this thread."""
-    return _here.connection
+    """Django's connection of this thread, or of this task where a loop runs: Django alone knows which."""
+    return connections[DEFAULT_DB_ALIAS]
 
 
 class DurableTransaction(Atomic):
@@ -50,9 +39,10 @@ class DurableTransaction(Atomic):
 
     def __init__(self) -> None:
         super().__init__(DEFAULT_DB_ALIAS, savepoint=True, durable=True)
+        self.database = this_connection()
 
     def __enter__(self) -> None:
-        database = this_connection()
+        database = self.database
         if not _may_be_short(database) or database.in_atomic_block or not database.autocommit:
             super().__enter__()
             return
@@ -63,7 +53,7 @@ class DurableTransaction(Atomic):
         database.atomic_blocks.append(self)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        database = this_connection()
+        database = self.database
         nested = bool(database.savepoint_ids)
         if kind is not None or nested or database.needs_rollback or not _may_be_short(database):
             super().__exit__(kind, error, traceback)
