@@ -31,7 +31,7 @@ def freeze_closure(caller: Caller, request: ClosureRequest) -> tuple[ClosureRequ
 
 
 def list_holders(caller: Caller, scope: Scope, run_id: str, suspension_id: str) -> tuple[Dispatch, ...]:
-    """Every worker that held the run since the pause's admission, whom a proof must name. Raises: Forbidden, NotFound."""
+    """Every worker that held the run since its admission, whom a proof must name. Raises: Forbidden, NotFound."""
     caller.require(scope, Role.OPERATOR)
     return fencing.dispatch_history(scope, run_id, suspension_id)
 

@@ -6,10 +6,10 @@ transaction. Nothing here grants anything.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from suspensions.domain import clock, ids
+from suspensions.domain import clock, ids, proofs
 from suspensions.domain.cursors import make_cursor, read_cursor
 from suspensions.domain.digests import RECORD, digest, same_digest
 from suspensions.domain.errors import (
@@ -38,8 +38,6 @@ from suspensions.models.fields import read_instant
 from suspensions.store import resume_rows, run_rows, runs, sql
 from suspensions.store.interaction_rows import resolve_open_interactions
 from suspensions.store.run_rows import RunRow, Told, actor_text, move, read_actor
-
-LONGEST_PROOF = timedelta(hours=24)
 
 COLUMNS = (
     "suspension_id",
@@ -94,7 +92,7 @@ def close_resume(request: ClosureRequest, proof: bytes, actor: Actor) -> Closure
     lease = row.lease()
     if lease is not None and not lease.lapsed(now):
         raise RunLeaseLive
-    if not start.started_at <= request.observed_at <= now < request.expires_at <= request.observed_at + LONGEST_PROOF:
+    if not start.started_at <= request.observed_at <= now < request.expires_at <= request.observed_at + proofs.LONGEST:
         raise ProofExpired
     used = sql.fetch_one("SELECT proof_digest FROM resume_closure WHERE proof_ref = %s", (request.proof_ref,))
     if used is not None:

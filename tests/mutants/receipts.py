@@ -277,7 +277,7 @@ MUTANTS = (
         "the time of a proof",
         _CLOSURES,
         "if not start.started_at <= request.observed_at <= now < request.expires_at"
-        " <= request.observed_at + LONGEST_PROOF:",
+        " <= request.observed_at + proofs.LONGEST:",
         "if False:",
         _CLOSE,
     ),
