@@ -23,7 +23,7 @@ from suspensions.domain.preview import call_preview, search_text
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import Action, RunState
 from suspensions.domain.strict_json import dumps
-from suspensions.domain.texts import require_limit
+from suspensions.domain.texts import invalid, require_limit
 from suspensions.domain.values import (
     Actor,
     ClaimVersion,
@@ -67,7 +67,7 @@ class Deadlines:
             wait = self.default if self.default is not None else self.maximum
             return None if wait is None else now + wait
         if self.maximum is not None and expires_at > now + self.maximum:
-            raise InvalidRequest(f"expires_at lies beyond the longest deadline, {self.maximum}.")
+            raise invalid("/expires_at", f"lies beyond the longest deadline, {self.maximum}")
         return expires_at
 
 
@@ -326,7 +326,7 @@ def claim(
     values = sql.fetch_one(f"{_READ_FOR_CLAIM} WHERE run.id = %s AND run.{column} = %s", (run_id, scope.text))
     now = clock.now()
     if expired_by is not None and expired_by > now:
-        raise InvalidRequest("expired_by may not lie in the future.")
+        raise invalid("/expired_by", "may not lie in the future")
     if values is None:
         if lease is not None:
             lease.until(now)
