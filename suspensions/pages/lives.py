@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from suspensions.domain.instants import parse_instant
-from suspensions.domain.values import Actor, Event, EventType, Run
+from suspensions.domain.values import SYSTEM, Actor, Event, EventType, Run
 from suspensions.pages.contexts import LifeEvent, Link, ReceiptLink
 from suspensions.pages.formats import duration
 
@@ -18,7 +18,7 @@ _ENDED = {"completed": ("circle-check", "good"), "failed": ("circle-x", "stop"),
 
 def actor_words(actor: Actor, names: Mapping[str, str], system: str = "The sweep") -> str:
     """Who it was, and by which token where it was no person at a page; `system` is who acts for nobody."""
-    if actor.via == "system":
+    if actor == SYSTEM:
         return system
     name = names.get(actor.principal, actor.principal)
     kind, _, token = actor.via.partition(":")

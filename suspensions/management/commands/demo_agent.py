@@ -12,6 +12,7 @@ from django.core.management import BaseCommand, CommandError
 
 from suspensions.demo.agents import Agent, Peer
 from suspensions.demo.client import Api, Refused
+from suspensions.demo.questions import Asker
 from suspensions.demo.transcripts import PROJECTS
 from suspensions.management.stopping import stopping_gently
 from suspensions.management.words import read_scope
@@ -44,6 +45,7 @@ class Command(BaseCommand):
         players = [
             self._agent(options, token, f"{scope}/project={project}", project, ended.wait) for project in PROJECTS
         ]
+        players.append(self._asker(options, token, f"{scope}/project=travel", ended.wait))
         if bus_token := os.environ.get("CORTEX_BUS_TOKEN"):
             players.append(self._peer(options, bus_token, f"{scope}/project=privacy", ended.wait))
         failures: list[Exception] = []
@@ -72,6 +74,15 @@ class Command(BaseCommand):
             owner = f"demo-{project}-{secrets.token_hex(3)}"
             with Api(options["url"], token, scope, wait) as api:
                 Agent(api, PROJECTS[project], owner, wait, work_seconds=options["work_seconds"]).run()
+
+        return play
+
+    def _asker(
+        self, options: dict[str, Any], token: str, scope: str, wait: Callable[[float], bool]
+    ) -> Callable[[], None]:
+        def play() -> None:
+            with Api(options["url"], token, scope, wait) as api:
+                Asker(api, wait).run()
 
         return play
 

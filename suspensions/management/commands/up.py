@@ -14,6 +14,7 @@ from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.core.management import BaseCommand, CommandError, call_command
 
 from suspensions.checks import dangers_of_listening
+from suspensions.demo import yesterday
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import SYSTEM
@@ -48,7 +49,7 @@ class Command(BaseCommand):
         """Bring everything up; end with exit code 0 on Ctrl-C.
 
         1. Refuse a dangerous or taken address, before anything is written.
-        2. Migrate, collect static files, make the first account.
+        2. Migrate, collect static files, make the first account and a demo's yesterday.
         3. Start the children, print the address once the server is ready, and watch them.
         """
         # The terminal is for what a newcomer needs to read, not for each grant that the demo takes.
@@ -62,6 +63,7 @@ class Command(BaseCommand):
         self._make_first_account()
         children = [_web(address), Child("sweeper", _manage("sweep"))]
         if not options["no_demo"]:
+            yesterday.tell(DEMO_SCOPE)
             children.append(_demo(address))
         supervisor = Supervisor(children, report=self._report)
         code = supervisor.run(lambda: self._announce(address))
