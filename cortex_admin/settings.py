@@ -125,7 +125,8 @@ MAX_LONG_POLLS = read("MAX_LONG_POLLS", parse_count, "64")
 # FULL, not NORMAL: a receipt that was answered must outlive a power cut.
 _SQLITE_START = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
 # A stalled process must not hold a run's row for ever, nor make the others wait for it for ever.
-_POSTGRESQL_START = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
+# Compiling a statement takes longer than any of ours runs.
+_POSTGRESQL_START = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=60s -c jit=off"
 
 
 def _sqlite(database: dict[str, Any]) -> dict[str, Any]:

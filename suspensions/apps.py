@@ -16,11 +16,17 @@ class SuspensionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks, and install the insert-only triggers after every migration."""
+        """Register the system checks, and install the insert-only triggers and the search after every migration."""
         import_module("suspensions.checks")
         post_migrate.connect(_install_triggers, sender=self)
+        post_migrate.connect(_install_terms, sender=self)
 
 
 def _install_triggers(using: str = DEFAULT_DB_ALIAS, **_: object) -> None:
     """SQLite drops a table's triggers silently when the table is altered, so they are installed anew each time."""
     import_module("suspensions.models.triggers").install_triggers(connections[using])
+
+
+def _install_terms(using: str = DEFAULT_DB_ALIAS, **_: object) -> None:
+    """The index of one engine alone, which a migration of both cannot make."""
+    import_module("suspensions.models.search").install_terms(connections[using])

@@ -100,15 +100,18 @@ def call_preview(name: str, arguments: str, limit: int = 160) -> CallPreview:
 
 
 def search_text(calls: Iterable[SearchableCall]) -> str:
-    """The words of tools, notes and argument values: lower case, one space apart, bounded.
+    """The words of tools, notes and argument values: lower case, no punctuation, one space apart, bounded.
 
     Tools come first and then notes, so that they are found whatever the arguments hold; what room
-    is left is shared among the calls.
+    is left is shared among the calls. A tool is found by each part of a name like `sendMail` as well.
     """
     listed = list(calls)
     words = _Words(MAX_SEARCH_TEXT)
     for name in dict.fromkeys(call.name for call in listed):
         words.add(name)
+        parts = _HUMP.sub(" ", name)
+        if parts != name:
+            words.add(parts)
     for note in dict.fromkeys(call.note for call in listed if call.note):
         words.add(note[:_LONGEST_SEARCH_VALUE])
     for place, call in enumerate(listed):
@@ -122,8 +125,12 @@ def search_text(calls: Iterable[SearchableCall]) -> str:
 
 
 def search_words(query: str) -> tuple[str, ...]:
-    """What a person typed, in the form of `search_text`: every word must be in it."""
-    return tuple(dict.fromkeys(_normal(query[:MAX_SEARCH_TEXT]).split()))
+    """What a person typed, in the form of `search_text`: all of these must be in it.
+
+    What was typed without a space stays together: `cancel_res` is the one phrase `cancel res`.
+    """
+    phrases = (_normal(typed) for typed in query[:MAX_SEARCH_TEXT].split())
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))
 
 
 # --- the preview ---------------------------------------------------------------------------------
@@ -195,7 +202,21 @@ def _cut(text: str, length: int) -> str:
 
 # --- the words -----------------------------------------------------------------------------------
 
-_UNSEARCHABLE: Final = re.compile("[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]+")
+LONGEST_WORD: Final = 200
+"""An index refuses a word without an end, so a longer one is several."""
+
+# Whatever is no letter, digit or sign: blanks, punctuation in its blocks, half a surrogate pair.
+_BETWEEN: Final = re.compile(
+    "[\x00-/:-@\\[-`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f"
+    "\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ud800-\udfff]+"
+)
+# Scripts that put no space between words: each letter is a word, and a phrase is found wherever it stands.
+_UNSPACED: Final = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+_SPACES: Final = re.compile(" +")
+_ENDLESS: Final = re.compile(rf"([^ ]{{{LONGEST_WORD}}})(?=[^ ])")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Group 1 is a string that is no member name, group 2 a number; the last branch passes names over.
 _VALUE: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"(?!\s*+:)|(-?[0-9][0-9.eE+-]*+)|"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
@@ -227,7 +248,10 @@ class _Words:
 
 
 def _normal(text: str) -> str:
-    return _UNSEARCHABLE.sub(" ", text.lower()).strip()
+    words = _BETWEEN.sub(" ", text.lower())
+    if not words.isascii():
+        words = _SPACES.sub(" ", _UNSPACED.sub(r" \1 ", words))
+    return _ENDLESS.sub(r"\1 ", words.strip(" "))
 
 
 def _values(arguments: str) -> Iterator[str]:

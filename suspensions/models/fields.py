@@ -20,6 +20,10 @@ else:
 class ExactTextField(_Text):
     """A text compared byte by byte: ids, scopes, names. A database's locale must not decide their order."""
 
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        """In capitals on PostgreSQL: for a unique `text` Django adds a second index, which "C" makes a mere copy."""
+        return "TEXT" if connection.vendor == "postgresql" else super().db_type(connection)
+
     def db_parameters(self, connection: BaseDatabaseWrapper) -> Any:
         parameters = super().db_parameters(connection)
         if connection.vendor == "postgresql":
@@ -51,6 +55,29 @@ class InstantField(_Instant):
 
     def value_to_string(self, obj: models.Model) -> str:
         return format_instant(self.value_from_object(obj))
+
+
+class Due(models.Func):
+    """When a pause must be answered, and for ever where it has no deadline: what the queue's order compares.
+
+    Only to compare by: no driver reads "for ever". `DUE` is its text, which must be that of the indexes.
+    """
+
+    arity = 1
+    function = "COALESCE"
+
+    def __init__(self, *expressions: Any, **extra: Any) -> None:
+        super().__init__(*expressions, output_field=InstantField(), **extra)
+
+    def as_postgresql(self, compiler: Any, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template=f"COALESCE(%(expressions)s, {FOR_EVER['postgresql']})")
+
+    def as_sqlite(self, compiler: Any, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template=f"COALESCE(%(expressions)s, {FOR_EVER['sqlite']})")
+
+
+FOR_EVER = {"postgresql": "'infinity'::timestamptz", "sqlite": "'~'"}
+"""An instant after all others, as it stands in SQL."""
 
 
 def to_database(instant: datetime | None, vendor: str) -> Any:

@@ -9,6 +9,8 @@ from suspensions.models.base import Scoped
 from suspensions.models.fields import ExactTextField, InstantField
 from suspensions.models.runs import Run
 
+_OPEN = Q(resolved_at__isnull=True) & Q(answered_at__isnull=True)
+
 
 class Interaction(Scoped):
     """One question; contents as the JSON texts that came. Without a run it keeps the head of its own chain."""
@@ -51,6 +53,10 @@ class Interaction(Scoped):
             models.Index(name="interaction_scope_open", fields=["scope", "created_at", "id"]),
             models.Index(name="interaction_scope_1", fields=["scope_1", "created_at", "id"]),
             models.Index(name="interaction_scope_2", fields=["scope_2", "created_at", "id"]),
+            # Counted on every page.
+            models.Index(name="interaction_open", fields=["scope", "created_at", "id"], condition=_OPEN),
+            models.Index(name="interaction_open_1", fields=["scope_1", "created_at", "id"], condition=_OPEN),
+            models.Index(name="interaction_open_2", fields=["scope_2", "created_at", "id"], condition=_OPEN),
             models.Index(
                 name="interaction_settled",
                 fields=["resolved_at", "id"],

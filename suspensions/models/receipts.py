@@ -10,6 +10,8 @@ from suspensions.models.base import Scoped
 from suspensions.models.fields import ExactTextField, InstantField
 from suspensions.models.runs import Run
 
+_EXPIRED = Q(type__in=[EventType.RUN_EXPIRED.value, EventType.RESUME_EXPIRED.value])
+
 
 class Admission(Scoped):
     """One answer admitted to one pause; it survives the pause's retirement."""
@@ -48,6 +50,8 @@ class Admission(Scoped):
         ]
         indexes = [
             models.Index(name="admission_scope", fields=["scope", "suspension_id"]),
+            models.Index(name="admission_scope_1", fields=["scope_1", "suspension_id"]),
+            models.Index(name="admission_scope_2", fields=["scope_2", "suspension_id"]),
             models.Index(name="admission_run", fields=["run", "suspension_id"]),
         ]
 
@@ -95,6 +99,8 @@ class StartOrExpiry(Scoped):
         ]
         indexes = [
             models.Index(name="start_or_expiry_scope", fields=["scope", "kind", "suspension_id"]),
+            models.Index(name="start_or_expiry_scope_1", fields=["scope_1", "kind", "suspension_id"]),
+            models.Index(name="start_or_expiry_scope_2", fields=["scope_2", "kind", "suspension_id"]),
             models.Index(name="start_or_expiry_run", fields=["run", "suspension_id"]),
         ]
 
@@ -133,6 +139,8 @@ class Closure(Scoped):
         ]
         indexes = [
             models.Index(name="closure_scope", fields=["scope", "suspension_id"]),
+            models.Index(name="closure_scope_1", fields=["scope_1", "suspension_id"]),
+            models.Index(name="closure_scope_2", fields=["scope_2", "suspension_id"]),
             models.Index(name="closure_run", fields=["run", "suspension_id"]),
         ]
 
@@ -160,4 +168,10 @@ class Event(Scoped):
             models.UniqueConstraint(name="event_chain_position", fields=["chain", "position"]),
             models.CheckConstraint(name="event_type_known", condition=Q(type__in=[str(kind) for kind in EventType])),
         ]
-        indexes = [models.Index(name="event_scope_at", fields=["scope", "at", "id"])]
+        indexes = [
+            models.Index(name="event_scope_at", fields=["scope", "at", "id"]),
+            # What failed by time alone, so that the other events cost nothing more.
+            models.Index(name="event_expired", fields=["scope", "at", "id"], condition=_EXPIRED),
+            models.Index(name="event_expired_1", fields=["scope_1", "at", "id"], condition=_EXPIRED),
+            models.Index(name="event_expired_2", fields=["scope_2", "at", "id"], condition=_EXPIRED),
+        ]

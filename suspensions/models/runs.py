@@ -19,6 +19,7 @@ _RESUME = (
     & Q(admitted_at__isnull=False)
     & Q(resume__in=[str(state) for state in ResumeState])
 )
+_UNDER_WAY = Q(resume=ResumeState.STARTED.value, state=RunState.RUNNING.value)
 
 
 class Run(Scoped):
@@ -80,12 +81,21 @@ class Run(Scoped):
                 fields=["scope", "admitted_at", "admission_id"],
                 condition=Q(resume=ResumeState.ADMITTED.value),
             ),
-            models.Index(name="run_start_overdue", fields=["start_by"], condition=Q(resume=ResumeState.ADMITTED.value)),
+            # The same order for whoever sees more than one scope.
             models.Index(
-                name="run_started",
-                fields=["scope", "lease_expires_at"],
-                condition=Q(resume=ResumeState.STARTED.value),
+                name="run_start_next_1",
+                fields=["scope_1", "admitted_at", "admission_id"],
+                condition=Q(resume=ResumeState.ADMITTED.value),
             ),
+            models.Index(
+                name="run_start_next_2",
+                fields=["scope_2", "admitted_at", "admission_id"],
+                condition=Q(resume=ResumeState.ADMITTED.value),
+            ),
+            models.Index(name="run_start_overdue", fields=["start_by"], condition=Q(resume=ResumeState.ADMITTED.value)),
+            models.Index(name="run_started", fields=["scope", "admission_id"], condition=_UNDER_WAY),
+            models.Index(name="run_started_1", fields=["scope_1", "admission_id"], condition=_UNDER_WAY),
+            models.Index(name="run_started_2", fields=["scope_2", "admission_id"], condition=_UNDER_WAY),
             models.Index(name="run_ended", fields=["completed_at", "id"], condition=Q(completed_at__isnull=False)),
             models.Index(
                 name="run_lease_lapse",

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from suspensions.domain.values import Reason
 from suspensions.models.base import Scoped
-from suspensions.models.fields import ExactTextField, InstantField
+from suspensions.models.fields import Due, ExactTextField, InstantField
 from suspensions.models.runs import Run
 
 _LIVE = Q(retired_at__isnull=True)
 _WAITING = _LIVE & Q(claimed_at__isnull=True)
+
+
+def _queue(name: str, scope: str) -> models.Index:
+    """What the queue is read from: each scope's waiting pauses of each reason, nearest deadline first.
+
+    `expires_at` stands in it once more as it is, without which PostgreSQL looks into the table for each row.
+    """
+    order = (F(scope), F("reason"), Due("expires_at"), F("id"))
+    return models.Index(*order, name=name, condition=_WAITING, include=["expires_at"])
 
 
 class Suspension(Scoped):
@@ -53,6 +62,9 @@ class Suspension(Scoped):
             models.Index(name="suspension_scope_waiting", fields=["scope", "created_at", "id"], condition=_LIVE),
             models.Index(name="suspension_scope_1_waiting", fields=["scope_1", "created_at", "id"], condition=_LIVE),
             models.Index(name="suspension_scope_2_waiting", fields=["scope_2", "created_at", "id"], condition=_LIVE),
+            _queue("suspension_queue", "scope"),
+            _queue("suspension_queue_1", "scope_1"),
+            _queue("suspension_queue_2", "scope_2"),
         ]
 
 

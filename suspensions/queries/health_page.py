@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
-from django.db.models import Min, Q
+from django.db.models import Q, QuerySet
 
 from suspensions.domain.reach import Reach
 from suspensions.domain.states import ResumeState, RunState
@@ -16,6 +17,8 @@ from suspensions.domain.values import Run
 from suspensions.models import Beat, Suspension
 from suspensions.models import Run as RunRow
 from suspensions.queries import queue
+from suspensions.queries.fragments import first, sql
+from suspensions.queries.nearest import some
 from suspensions.queries.reach import within
 from suspensions.queries.rows import RUN_COLUMNS, to_run
 
@@ -60,15 +63,29 @@ def beats() -> Sequence[tuple[str, str, datetime]]:
 
 def oldest(reach: Reach, now: datetime) -> Oldest:
     """Since when the oldest of each kind waits."""
-    waiting = queue.waiting(reach).aggregate(since=Min("created_at"))["since"]
-    overdue = queue.waiting(reach).filter(expires_at__lte=now).aggregate(since=Min("expires_at"))["since"]
-    decided = RunRow.objects.filter(within(reach), resume=ResumeState.ADMITTED.value)
-    return Oldest(waiting, overdue, decided.aggregate(since=Min("admitted_at"))["since"])
+    waiting = Suspension.objects.filter(retired_at__isnull=True, claimed_at__isnull=True)
+    decided = RunRow.objects.filter(resume=ResumeState.ADMITTED.value)
+    soonest = queue.soonest(reach)
+    return Oldest(
+        _earliest(waiting, reach, "created_at", "id"),
+        soonest if soonest is not None and soonest <= now else None,
+        _earliest(decided, reach, "admitted_at", "admission_id", "run.resume = 'admitted'"),
+    )
+
+
+def _earliest(rows: QuerySet[Any], reach: Reach, column: str, tie: str, also: str = "1 = 1") -> datetime | None:
+    """The first instant in a column, of an index over each scope."""
+    return rows.filter(id__in=first("id", reach, rows, (column, tie), 1, also)).values_list(column, flat=True).first()
 
 
 def depth_by_reason(reach: Reach, most: int) -> dict[str, int]:
     """How many pauses of each reason wait, up to `most` and one more."""
-    rows = Suspension.objects.filter(pk__in=queue.waiting(reach).values("pk")[: most + 1]).values_list("reason")
+    ids = sql(
+        "SELECT id FROM ({rows}) AS each_one LIMIT {most}",
+        rows=some(queue.everything_of(reach), most + 1),
+        most=most + 1,
+    )
+    rows = Suspension.objects.filter(id__in=ids.as_raw()).values_list("reason")
     counted: dict[str, int] = {}
     for (reason,) in rows:
         counted[reason] = counted.get(reason, 0) + 1

@@ -14,6 +14,7 @@ from suspensions.domain.reach import Reach
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Interaction, Page
 from suspensions.models import Interaction as InteractionRow
+from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
 from suspensions.queries.rows import read_actor
 
@@ -47,7 +48,7 @@ _PART = {
 def list_questions(reach: Reach, part: str, words: str, cursor: str | None, limit: int) -> Page[Interaction]:
     """Open questions oldest first, the others newest first; without their transcripts. Raises: InvalidCursor."""
     binding = ("questions", part, *(scope.text for scope in reach), words)
-    rows = InteractionRow.objects.filter(within(reach), _PART[part])
+    rows = InteractionRow.objects.filter(_PART[part])
     if words:
         by_id = Q(interaction_id=words) | Q(run_id=words) | Q(session_id=words)
         rows = rows.filter(by_id | Q(tool_name__icontains=words))
@@ -55,11 +56,13 @@ def list_questions(reach: Reach, part: str, words: str, cursor: str | None, limi
     after = read_cursor(cursor, binding, 2)
     if after is not None:
         at, key = parse_instant(after[0]), int(after[1])
-        beyond = Q(created_at__gt=at) | Q(created_at=at, id__gt=key)
-        before = Q(created_at__lt=at) | Q(created_at=at, id__lt=key)
+        # The plain bound lets the index find the place; the rest only breaks ties.
+        beyond = Q(created_at__gte=at) & (Q(created_at__gt=at) | Q(id__gt=key))
+        before = Q(created_at__lte=at) & (Q(created_at__lt=at) | Q(id__lt=key))
         rows = rows.filter(beyond if oldest_first else before)
     order = ("created_at", "id") if oldest_first else ("-created_at", "-id")
-    found = list(rows.order_by(*order).values(*_COLUMNS, "id")[: limit + 1])
+    rows = InteractionRow.objects.filter(id__in=first("id", reach, rows, order, limit + 1))
+    found = list(rows.order_by(*order).values(*_COLUMNS, "id"))
     following = None
     if len(found) > limit:
         last = found[limit - 1]

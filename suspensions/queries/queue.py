@@ -7,19 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import connection
 from django.db.models import F, Q, QuerySet
 
-from suspensions.domain.cursors import make_cursor, read_cursor
+from suspensions.domain.cursors import cursor_instant, make_cursor, read_cursor
 from suspensions.domain.digests import instant_or_none
-from suspensions.domain.instants import format_instant, parse_instant
+from suspensions.domain.instants import format_instant
+from suspensions.domain.preview import search_words
 from suspensions.domain.reach import Reach
-from suspensions.domain.states import ResumeState, RunState
+from suspensions.domain.scopes import Scope
+from suspensions.domain.states import RunState
 from suspensions.domain.strict_json import dumps
-from suspensions.domain.values import Actor, EventType, Page, Reason, SuspensionItem
+from suspensions.domain.values import Actor, Page, Reason, SuspensionItem
 from suspensions.models import Admission, Event, Suspension
+from suspensions.models.fields import to_database
+from suspensions.models.search import agent_term, asker_term, name_terms, phrase_terms, scope_terms
+from suspensions.queries.fragments import Sql, condition, in_scopes, sql, value
+from suspensions.queries.nearest import Branch, Narrowing, Segment, nearest
 from suspensions.queries.reach import within
 from suspensions.queries.rows import ITEM_COLUMNS, read_actor, to_item
 from suspensions.queries.suspensions import calling, matching
@@ -67,30 +74,48 @@ class QueueFilters:
 
 def waiting(reach: Reach) -> QuerySet[Suspension]:
     """Pauses that nobody has answered."""
-    return Suspension.objects.filter(within(reach), retired_at__isnull=True, claimed_at__isnull=True)
+    return Suspension.objects.filter(within(reach), _WAITING)
+
+
+_WAITING = Q(retired_at__isnull=True, claimed_at__isnull=True)
 
 
 def answerable(who: Answerer) -> Q:
     """Pauses that this person's answer would be taken for now; nobody approves what they asked for themselves."""
     in_time = Q(expires_at__isnull=True) | Q(expires_at__gt=who.now)
-    own = Q(created_by__istartswith=dumps({"principal": who.principal}).decode().removesuffix("}") + ",")
-    approval = Q(reason=Reason.APPROVAL.value) & within(who.approves) & ~own
+    approval = Q(reason=Reason.APPROVAL.value) & within(who.approves) & ~_own(who)
     return in_time & (approval | (Q(reason=Reason.EXTERNAL_TOOL.value) & within(who.answers)))
 
 
-def narrow(rows: QuerySet[Suspension], filters: QueueFilters) -> QuerySet[Suspension]:
-    """The rows that the filters leave."""
+def _own(who: Answerer) -> Q:
+    """Pauses that this person asked for, whatever the case of the name."""
+    return Q(created_by__istartswith=_opening(who))
+
+
+def _opening(who: Answerer) -> str:
+    return dumps({"principal": who.principal}).decode().removesuffix("}") + ","
+
+
+def narrow(filters: QueueFilters) -> Q:
+    """What the filters leave."""
+    left = _fits(filters)
     if filters.reason is not None:
-        rows = rows.filter(reason=filters.reason.value)
-    if filters.agent_name is not None:
-        rows = rows.filter(agent_name=filters.agent_name)
-    if filters.words is not None:
-        rows = rows.filter(matching(filters.words))
-    if filters.created_before is not None:
-        rows = rows.filter(created_at__lt=filters.created_before)
+        left &= Q(reason=filters.reason.value)
     if filters.expires_before is not None:
-        rows = rows.filter(expires_at__lt=filters.expires_before)
-    return rows if filters.tool is None else calling(rows, filters.tool)
+        left &= Q(expires_at__lt=filters.expires_before)
+    return left
+
+
+def _fits(filters: QueueFilters) -> Q:
+    """What the filters leave that the queue's own order does not serve."""
+    left = Q()
+    if filters.agent_name is not None:
+        left &= Q(agent_name=filters.agent_name)
+    if filters.words is not None:
+        left &= matching(filters.words)
+    if filters.created_before is not None:
+        left &= Q(created_at__lt=filters.created_before)
+    return left if filters.tool is None else left & calling(filters.tool)
 
 
 def list_waiting(
@@ -101,12 +126,12 @@ def list_waiting(
     Nearest deadline first, then those without one, oldest first. Raises: InvalidCursor, StoredRecordBroken.
     """
     binding = ("queue", "mine" if mine else "others", *(scope.text for scope in reach), *filters.texts)
-    rows = narrow(waiting(reach), filters)
-    rows = rows.filter(answerable(who)) if mine else rows.exclude(answerable(who))
     after = read_cursor(cursor, binding, 2)
-    if after is not None:
-        rows = rows.filter(_after(parse_instant(after[0]) if after[0] else None, after[1]))
-    found = list(rows.order_by(F("expires_at").asc(nulls_last=True), "id").values(*_COLUMNS)[: limit + 1])
+    place = None if after is None else (cursor_instant(after[0]) if after[0] else None, after[1])
+    branches = mine_of(who, filters) if mine else others_of(reach, who, filters)
+    ids = nearest(branches, place, limit + 1, _narrowing(reach, who, filters, mine=mine))
+    rows = Suspension.objects.filter(id__in=ids.as_raw())
+    found = list(rows.order_by(F("expires_at").asc(nulls_last=True), "id").values(*_COLUMNS))
     following = None
     if len(found) > limit:
         last = found[limit - 1]
@@ -114,34 +139,139 @@ def list_waiting(
     return Page(tuple(_to_queue_item(row) for row in found[:limit]), following)
 
 
-def _after(expires_at: datetime | None, suspension_id: str) -> Q:
-    if expires_at is None:
-        return Q(expires_at__isnull=True, id__gt=suspension_id)
-    later = Q(expires_at__gt=expires_at) | Q(expires_at=expires_at, id__gt=suspension_id)
-    return later | Q(expires_at__isnull=True)
+def mine_of(who: Answerer, filters: QueueFilters) -> list[Branch]:
+    """Where the pauses lie that are the person's to answer: those in time, of scopes with a role for their reason."""
+    held = ((Reason.APPROVAL, who.approves), (Reason.EXTERNAL_TOOL, who.answers))
+    segments = [_segment(filters, scope, reason, after=who.now) for reason, scopes in held for scope in scopes]
+    own = Q(reason=Reason.APPROVAL.value) & _own(who)
+    return [Branch(_met(segments), but=(own, asker_term(_opening(who))))]
 
 
-def decided(reach: Reach) -> QuerySet[Suspension]:
-    """Pauses whose answer was admitted and that no worker has picked up."""
-    return Suspension.objects.filter(
-        within(reach),
-        retired_at__isnull=True,
-        claimed_at__isnull=False,
-        run__resume=ResumeState.ADMITTED.value,
-        run__admission_id=F("id"),
+def others_of(reach: Reach, who: Answerer, filters: QueueFilters) -> list[Branch]:
+    """Where all other pauses lie: for an agent, late, of scopes without a role, or asked for by the person."""
+    plain = [_segment(filters, scope, Reason.AGENT_REPLY) for scope in reach]
+    below: list[Segment | None] = []
+    for reason, held in ((Reason.APPROVAL, who.approves), (Reason.EXTERNAL_TOOL, who.answers)):
+        plain += [_segment(filters, scope, reason, until=who.now) for scope in reach]
+        for scope in reach:
+            if any(each.covers(scope) for each in held):
+                continue
+            partly = any(scope.covers(each) for each in held)
+            (below if partly else plain).append(_segment(filters, scope, reason, after=who.now))
+    unheld = (Q(reason=Reason.APPROVAL.value) & ~within(who.approves)) | (
+        Q(reason=Reason.EXTERNAL_TOOL.value) & ~within(who.answers)
+    )
+    own = [_segment(filters, scope, Reason.APPROVAL, after=who.now) for scope in who.approves]
+    return [
+        Branch(_met(plain)),
+        Branch(_met(below), unheld),
+        # Very few among very many.
+        Branch(_met(own), _own(who), asker_term(_opening(who))),
+    ]
+
+
+def everything_of(reach: Reach) -> list[Branch]:
+    """Where all waiting pauses lie."""
+    return [Branch([Segment(scope, reason) for scope in reach for reason in Reason])]
+
+
+def soonest(reach: Reach) -> datetime | None:
+    """The nearest deadline of all that wait, past or to come; None where none has one."""
+    ids = nearest(everything_of(reach), None, 1)
+    return Suspension.objects.filter(id__in=ids.as_raw()).values_list("expires_at", flat=True).first()
+
+
+_TICK = timedelta(microseconds=1)
+
+
+def _segment(
+    filters: QueueFilters,
+    scope: Scope,
+    reason: Reason,
+    *,
+    after: datetime | None = None,
+    until: datetime | None = None,
+) -> Segment | None:
+    """What the filters leave of a segment; None where that is nothing."""
+    if filters.expires_before is not None:
+        last = filters.expires_before - _TICK
+        until = last if until is None else min(until, last)
+    empty = after is not None and until is not None and until <= after
+    return None if empty or filters.reason not in (None, reason) else Segment(scope, reason, after, until)
+
+
+def _met(segments: Iterable[Segment | None]) -> list[Segment]:
+    return [segment for segment in segments if segment is not None]
+
+
+_MOST_SCOPES = 4
+"""Of more scopes an inverted index merges so many entries that it is quicker to look at each row's scope."""
+
+
+def _narrowing(reach: Reach, who: Answerer, filters: QueueFilters, *, mine: bool) -> Narrowing | None:
+    fits = _fits(filters)
+    if not fits:
+        return None
+    asked = answerable(who) if mine else ~answerable(who)
+    typed = filters.words or ""
+    *wholes, last = search_words(typed) or ("",)
+    terms = [phrase_terms(last)] if last else []
+    terms += [name_terms(phrase) for phrase in (*wholes, *search_words(filters.tool or ""))]
+    if filters.agent_name is not None:
+        terms.append(agent_term(filters.agent_name))
+    if terms and len(reach) <= _MOST_SCOPES:
+        terms.append(scope_terms([scope.text for scope in reach]))
+    return Narrowing(
+        reach=reach,
+        fits=fits,
+        whole=within(reach) & narrow(filters) & asked,
+        terms=" & ".join(terms) if terms and (last or not typed) else None,
+        ids=(Q(id=typed), Q(run_id=typed)) if typed else (),
+        older=filters.created_before,
+    )
+
+
+# -- decided, not picked up --------------------------------------------------------------------------------
+
+
+def decided(reach: Reach, filters: QueueFilters, after: tuple[datetime, str] | None, limit: int) -> Sql:
+    """The ids of pauses whose answer was admitted and that no worker has picked up, so many of each scope."""
+    beyond = Sql("")
+    if after is not None:
+        at = to_database(after[0], connection.vendor)
+        beyond = Sql(" AND (run.admitted_at, run.admission_id) > (%s, %s)", (at, after[1]))
+    pauses, fits = "", Sql("")
+    if narrow(filters):
+        pauses = " JOIN suspension ON suspension.id = run.admission_id"
+        fits = sql(" AND {fits}", fits=condition(Suspension, narrow(filters)))
+    return in_scopes(
+        "at, id",
+        reach,
+        "SELECT run.admitted_at AS at, run.admission_id AS id FROM run{pauses}"
+        " WHERE {covered} AND run.resume = 'admitted'{beyond}{fits}"
+        " ORDER BY run.admitted_at, run.admission_id LIMIT {limit}",
+        table="run",
+        pauses=pauses,
+        beyond=beyond,
+        fits=fits,
+        limit=limit,
     )
 
 
 def list_decided(reach: Reach, filters: QueueFilters, cursor: str | None, limit: int) -> Page[QueueItem]:
-    """Decided, not picked up: the one that must start soonest first. Raises: InvalidCursor."""
+    """Decided, not picked up: the one that was decided first comes first. Raises: InvalidCursor."""
     binding = ("queue", "decided", *(scope.text for scope in reach), *filters.texts)
-    rows = narrow(decided(reach), filters)
     after = read_cursor(cursor, binding, 2)
-    if after is not None:
-        at = parse_instant(after[0])
-        rows = rows.filter(Q(claimed_at__gt=at) | Q(claimed_at=at, id__gt=after[1]))
+    place = None if after is None else (cursor_instant(after[0]), after[1])
+    ids = sql(
+        "SELECT id FROM ({rows}) AS each_one ORDER BY at, id LIMIT {limit}",
+        rows=decided(reach, filters, place, limit + 1),
+        limit=limit + 1,
+    )
     columns = (*_COLUMNS, "run__start_by")
-    found = list(rows.order_by("claimed_at", "id").values(*columns)[: limit + 1])
+    found = list(
+        Suspension.objects.filter(id__in=ids.as_raw()).order_by("run__admitted_at", "id").values(*columns, "claimed_at")
+    )
     following = None
     if len(found) > limit:
         last = found[limit - 1]
@@ -159,23 +289,39 @@ def _winners(suspension_ids: Sequence[str]) -> dict[str, tuple[Actor, datetime]]
     }
 
 
-_EXPIRED = (EventType.RUN_EXPIRED.value, EventType.RESUME_EXPIRED.value)
+# -- expired ------------------------------------------------------------------------------------------------
 
 
-def expired(reach: Reach, since: datetime) -> QuerySet[Event]:
-    """What failed since then because time ran out."""
-    return Event.objects.filter(within(reach), at__gte=since, type__in=_EXPIRED)
+def expired(reach: Reach, since: datetime, after: tuple[datetime, str] | None, limit: int) -> Sql:
+    """The ids of events of what failed since then because time ran out, so many of each scope."""
+    beyond = Sql("")
+    if after is not None:
+        at = to_database(after[0], connection.vendor)
+        beyond = Sql(" AND (event.at, event.id) < (%s, %s)", (at, after[1]))
+    return in_scopes(
+        "at, id",
+        reach,
+        "SELECT event.at AS at, event.id AS id FROM event WHERE {covered}"
+        " AND event.type IN ('run.expired', 'resume.expired') AND event.at >= {since}{beyond}"
+        " ORDER BY event.at DESC, event.id DESC LIMIT {limit}",
+        table="event",
+        since=value(to_database(since, connection.vendor)),
+        beyond=beyond,
+        limit=limit,
+    )
 
 
 def list_expired(reach: Reach, since: datetime, cursor: str | None, limit: int) -> Page[QueueItem]:
     """The pauses of runs that failed since then because time ran out, latest first. Raises: InvalidCursor."""
     binding = ("queue", "expired", *(scope.text for scope in reach))
-    events = expired(reach, since)
     after = read_cursor(cursor, binding, 2)
-    if after is not None:
-        at = parse_instant(after[0])
-        events = events.filter(at__lte=at).filter(Q(at__lt=at) | Q(id__lt=after[1]))
-    found = list(events.order_by("-at", "-id").values("id", "run_id", "at")[: limit + 1])
+    place = None if after is None else (cursor_instant(after[0]), after[1])
+    ids = sql(
+        "SELECT id FROM ({rows}) AS each_one ORDER BY at DESC, id DESC LIMIT {limit}",
+        rows=expired(reach, since, place, limit + 1),
+        limit=limit + 1,
+    )
+    found = list(Event.objects.filter(id__in=ids.as_raw()).order_by("-at", "-id").values("id", "run_id", "at"))
     following = None
     if len(found) > limit:
         following = make_cursor(binding, format_instant(found[limit - 1]["at"]), found[limit - 1]["id"])
@@ -219,7 +365,7 @@ def count_new(
     reach: Reach, who: Answerer, filters: QueueFilters, since: datetime, shown: Sequence[str], *, mine: bool
 ) -> int:
     """How many waiting pauses came since then and are not in sight, up to `MOST_NEW`."""
-    rows = narrow(waiting(reach), filters).filter(created_at__gt=since).exclude(id__in=shown)
+    rows = waiting(reach).filter(narrow(filters), created_at__gt=since).exclude(id__in=shown)
     if mine:
         rows = rows.filter(answerable(who))
     return len(rows.values_list("id")[:MOST_NEW])

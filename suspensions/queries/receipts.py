@@ -28,6 +28,7 @@ from suspensions.domain.verification import Receipt
 from suspensions.models import Admission as AdmissionRow
 from suspensions.models import Closure as ClosureRow
 from suspensions.models import StartOrExpiry
+from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
 from suspensions.queries.rows import read_actor
 
@@ -125,13 +126,13 @@ def list_receipts(kind: str, reach: Reach, words: str, cursor: str | None, limit
     """
     binding = ("receipts", kind, *(scope.text for scope in reach), words)
     rows, columns, person = _table(kind)
-    rows = rows.filter(within(reach))
     if words:
         rows = rows.filter(_matching(kind, words, person))
     after = read_cursor(cursor, binding, 1)
     if after is not None:
         rows = rows.filter(suspension_id__lt=after[0])
-    found = list(rows.order_by("-suspension_id").values(*columns)[: limit + 1])
+    keys = first("suspension_id", reach, rows, ("-suspension_id",), limit + 1)
+    found = list(rows.model.objects.filter(pk__in=keys).order_by("-suspension_id").values(*columns))
     following = make_cursor(binding, found[limit - 1]["suspension_id"]) if len(found) > limit else None
     return Page(tuple(_to_receipt(kind, row) for row in found[:limit]), following)
 

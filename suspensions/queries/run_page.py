@@ -19,6 +19,7 @@ from suspensions.domain.values import Event, Page, PendingCall, Run
 from suspensions.models import Event as EventRow
 from suspensions.models import Progress
 from suspensions.models import Run as RunRow
+from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
 from suspensions.queries.rows import EVENT_COLUMNS, RUN_COLUMNS, RUN_CONTENTS, to_event, to_run
 
@@ -85,7 +86,7 @@ def list_runs(
     `words` finds an exact run, session or agent id, or a part of the agent's name. Raises: InvalidCursor.
     """
     binding = ("run list", *(scope.text for scope in reach), words, state or "", agent_name or "")
-    rows = RunRow.objects.filter(within(reach))
+    rows = RunRow.objects.all()
     if state is not None:
         rows = rows.filter(state=state.value)
     if agent_name is not None:
@@ -97,7 +98,9 @@ def list_runs(
     if after is not None:
         at = parse_instant(after[0])
         rows = rows.filter(created_at__lte=at).filter(Q(created_at__lt=at) | Q(id__lt=after[1]))
-    found = [to_run(row) for row in rows.order_by("-created_at", "-id").values(*RUN_COLUMNS)[: limit + 1]]
+    order = ("-created_at", "-id")
+    rows = RunRow.objects.filter(id__in=first("id", reach, rows, order, limit + 1))
+    found = [to_run(row) for row in rows.order_by(*order).values(*RUN_COLUMNS)]
     following = None
     if len(found) > limit:
         last = found[limit - 1]

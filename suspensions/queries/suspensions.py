@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
+from django.db.models import BooleanField, F, Func, Q, TextField, Value
 from django.db.models.sql.compiler import SQLCompiler
 
 from suspensions.domain.cursors import cursor_instant, make_cursor, read_cursor
@@ -45,8 +45,6 @@ def list_live(scope: Scope, cursor: str | None, limit: int, filters: Filters) ->
     """Live pauses that the scope covers, newest first. Raises: InvalidCursor, StoredRecordBroken."""
     binding = ("suspensions", scope.text, *filters.binding())
     rows = Suspension.objects.filter(_conditions(filters), retired_at__isnull=True, **covered_by(scope))
-    if filters.tool is not None:
-        rows = calling(rows, filters.tool)
     after = read_cursor(cursor, binding, 2)
     if after is not None:
         at = cursor_instant(after[0])
@@ -71,33 +69,47 @@ def _conditions(filters: Filters) -> Q:
         where &= Q(expires_at__lt=filters.expires_before)
     if filters.claimed is not None:
         where &= Q(claimed_at__isnull=not filters.claimed)
+    if filters.tool is not None:
+        where &= calling(filters.tool)
     if filters.words is not None:
         where &= matching(filters.words)
     return where
 
 
-def calling(rows: QuerySet[Suspension], tool: str) -> QuerySet[Suspension]:
-    """The pauses with a call of this tool."""
+def calling(tool: str) -> Q:
+    """Pauses with a call of this tool."""
     # A quote inside of a text is escaped, so these bytes stand nowhere but at a call's own name.
-    named = b'"name":' + dumps(tool)
-    return rows.annotate(named=_Place(F("calls"), Value(named))).filter(named__gt=0)
+    return Q(_Holds(F("calls"), Value(b'"name":' + dumps(tool))))
 
 
 def matching(typed: str) -> Q:
-    """Pauses of this very id or run, or with every word in their search text."""
-    found = Q(id=typed) | Q(run_id=typed)
-    words = search_words(typed)
-    return found | Q(*(Q(search_text__contains=word) for word in words)) if words else found
+    """Pauses of this very id or run, or with each of the typed words; the last may be the beginning of one.
+
+    That all might be beginnings would make an inverted index merge all that begins like a common word.
+    """
+    phrases = search_words(typed)
+    wholes = [f" {phrase} " for phrase in phrases[:-1]] + [f" {phrase}" for phrase in phrases[-1:]]
+    held = [Q(_Holds(_Spaced(F("search_text")), Value(whole))) for whole in wholes]
+    named = Q(id=typed) | Q(run_id=typed)
+    return named | Q(*held) if held else named
 
 
-class _Place(Func):
-    """Where some bytes first stand in others, from 1; 0 where they do not."""
+class _Spaced(Func):
+    """A text between spaces, so that its first and last words look as the others do."""
+
+    template = "(' ' || %(expressions)s || ' ')"
+    output_field = TextField()
+
+
+class _Holds(Func):
+    """Whether the first holds the second."""
 
     function = "instr"
-    output_field = IntegerField()
+    template = "%(function)s(%(expressions)s) > 0"
+    output_field = BooleanField()
 
     def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
         # PostgreSQL names what is looked for first.
         turned = self.copy()
         turned.set_source_expressions(self.get_source_expressions()[::-1])
-        return turned.as_sql(compiler, connection, template="position(%(expressions)s)", arg_joiner=" IN ", **context)
+        return turned.as_sql(compiler, connection, function="position", arg_joiner=" IN ", **context)

@@ -12,7 +12,9 @@ from suspensions.domain.reach import Reach
 from suspensions.domain.strict_json import loads
 from suspensions.domain.values import Page, Run, Start
 from suspensions.models import Progress
+from suspensions.models import Run as RunRow
 from suspensions.queries import counts
+from suspensions.queries.fragments import first
 from suspensions.queries.receipts import starts_of
 from suspensions.queries.rows import RUN_COLUMNS, to_run
 
@@ -33,11 +35,12 @@ def list_uncertain(
 ) -> Page[Uncertain]:
     """Newest pause first. Raises: InvalidCursor, StoredRecordBroken."""
     binding = ("uncertain", *(scope.text for scope in reach))
-    rows = counts.uncertain(reach, now, silent_for)
+    rows = counts.uncertain_everywhere(now, silent_for)
     after = read_cursor(cursor, binding, 1)
     if after is not None:
         rows = rows.filter(admission_id__lt=after[0])
-    found = list(rows.order_by("-admission_id").values(*RUN_COLUMNS, "admission_id")[: limit + 1])
+    rows = RunRow.objects.filter(id__in=first("id", reach, rows, ("-admission_id",), limit + 1, counts.UNDER_WAY))
+    found = list(rows.order_by("-admission_id").values(*RUN_COLUMNS, "admission_id"))
     shown = found[:limit]
     starts = starts_of([row["admission_id"] for row in shown])
     work = _work([row["id"] for row in shown])

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suspensions.domain.preview import (
+    LONGEST_WORD,
     MAX_SEARCH_TEXT,
     CallPreview,
     PreviewMember,
@@ -184,16 +185,16 @@ def test_tools_notes_and_values_are_searched_in_lower_case() -> None:
         Call("Send_Mail", r'{"body":"Line 1\nLINE\u00a02 \"x\"","ok":true}', note="As ASKED\tby Kim"),
     ]
     assert search_text(calls) == (
-        'send_mail as asked by kim ana@example.org 7300000000000000019 straße line 1 line 2 "x"'
+        "send mail as asked by kim ana example org 7300000000000000019 straße line 1 line 2 x"
     )
 
 
 def test_member_names_are_not_values() -> None:
-    assert search_text([Call("t", '{"secret_key" : "v1", "list": ["v2"], "a:b": ":"}')]) == ("t v1 v2 :")
+    assert search_text([Call("t", '{"secret_key" : "v1", "list": ["v2"], "a:b": "v3:"}')]) == "t v1 v2 v3"
 
 
 def test_what_is_no_json_is_searched_as_text() -> None:
-    assert search_text([Call("shell", "rm -rf '/tmp/5'\n \"x\":1")]) == "shell rm -rf '/tmp/5' \"x\":1"
+    assert search_text([Call("shell", "rm -rf '/tmp/5'\n \"x\":1")]) == "shell rm rf tmp 5 x 1"
 
 
 def test_deep_arguments_are_searched_as_text() -> None:
@@ -211,8 +212,7 @@ def test_every_call_gets_its_share_and_every_tool_is_found() -> None:
     ]
     text = search_text(calls)
     assert len(text) <= MAX_SEARCH_TEXT
-    words = text.split()
-    assert all(f"tool_{n}" in words and f"note{n}" in words and f"id{n}" in words for n in range(128))
+    assert all(f"tool {n} " in text and f"note{n} " in text and f" id{n} " in f"{text} " for n in range(128))
 
 
 @given(
@@ -243,9 +243,35 @@ def test_any_calls_have_bounded_words_without_what_a_database_refuses(calls: lis
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_what_a_person_types_finds_what_was_stored(value: str) -> None:
     stored = search_text([Call("tool", json.dumps({"v": value}))])
-    assert all(word in stored for word in search_words(value))
+    assert all(f" {phrase}" in f" {stored}" for phrase in search_words(value))
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed"),
+    [
+        ("update_reservation_flights", "reservation"),
+        ("update_reservation_flights", "reservation_fl"),
+        ("updateReservation", "reservation"),
+        ("updateReservation", "updateRes"),
+        ("2031-05-16", "05-16"),
+        ("ana@example.org", "example.org"),
+        ("请取消预订", "取消"),
+        ("ยกเลิกการจอง", "การจอง"),
+        ("x" * 1_000, "x" * 900),
+        ("🎉 party", "🎉"),
+    ],
+)
+def test_a_part_of_a_word_is_found_where_a_person_sees_one_begin(stored: str, typed: str) -> None:
+    (phrase,) = search_words(typed)
+    assert f" {phrase}" in f" {search_text([Call(stored, '{}')])}"
+
+
+def test_no_word_is_longer_than_an_index_takes() -> None:
+    text = search_text([Call("t", "é" * 3_000)])
+    assert max(map(len, text.split(" "))) == LONGEST_WORD
 
 
 def test_a_query_is_words_each_once() -> None:
     assert search_words("  Ana\x00 ANA \u00a0 Kim\n") == ("ana", "kim")
-    assert search_words("") == ()
+    assert search_words("cancel_res 5%") == ("cancel res", "5")
+    assert search_words("") == search_words("% _ '") == ()
