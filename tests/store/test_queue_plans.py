@@ -1,0 +1,185 @@
+"""How the lists are read where there is much to read: from indexes, in their order, a page's worth and little more.
+
+Over 20,000 waiting pauses; at a few rows any planner reads the whole table, and rightly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from suspensions.domain import clock
+from suspensions.domain.reach import Reach
+from suspensions.domain.values import Page, Reason
+from suspensions.queries import counts, nearest, queue
+from suspensions.queries.interaction_page import list_questions
+from suspensions.queries.queue import Answerer, QueueFilters
+from suspensions.queries.receipts import KINDS, list_receipts
+from suspensions.queries.run_page import list_runs
+from suspensions.queries.uncertain_page import list_uncertain
+from tests.store import plans
+from tests.store.plans import Sent
+from tests.support.crowd import RARE_AGENT, RARE_TOOL, Crowd, analyse, code, load, load_history
+from tests.support.engine import reset_database
+
+PENDING = 20_000
+LIMIT = 50
+SILENT = timedelta(minutes=10)
+CROWD = Crowd("acme", "beta")
+PEOPLE: dict[str, Reach] = {
+    "one scope": tuple(CROWD.desks[:1]),
+    "five scopes": tuple(CROWD.desks[:5]),
+    "fifty scopes": tuple(CROWD.desks),
+    "one broad grant": (CROWD.broad,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may approve and answer everything that they see."""
+
+    reach: Reach
+    now: datetime
+
+    @property
+    def answerer(self) -> Answerer:
+        return Answerer("dana", self.now, self.reach, self.reach)
+
+    def waiting(
+        self, filters: QueueFilters | None = None, cursor: str | None = None, *, mine: bool = True
+    ) -> Page[queue.QueueItem]:
+        return queue.list_waiting(self.reach, self.answerer, filters or QueueFilters(), cursor, LIMIT, mine=mine)
+
+
+@pytest.fixture(scope="module")
+def crowded() -> Iterator[datetime]:
+    """Very many pauses, and an empty database again before another module's tests."""
+    reset_database()
+    now = clock.now()
+    load(CROWD, PENDING, now, continuation=100)
+    load_history(CROWD, PENDING, now)
+    analyse()
+    yield now
+    reset_database()
+    analyse()
+
+
+@pytest.fixture(params=PEOPLE)
+def person(request: pytest.FixtureRequest, crowded: datetime) -> Person:
+    return Person(PEOPLE[request.param], crowded)
+
+
+def only(call: Callable[[], Any]) -> Sent:
+    (sent,) = plans.sent_by(call)
+    return sent
+
+
+def judge(sent: Sent, most_read: int, most_sorted: int) -> None:
+    """Every table is read by an index, no more than so many rows of it, and little is sorted."""
+    assert "OFFSET" not in sent.text.upper()
+    if connection.vendor == "sqlite":
+        outline = plans.outline(sent)
+        tables = ("suspension", "run", "event", "interaction", "resume")
+        assert not [line for line in outline if line.startswith("SCAN ") and line.split()[1].startswith(tables)]
+        return
+    done = plans.steps(sent)
+    assert not [step for step in done if step.kind == "Seq Scan"]
+    scanned = [step for step in done if step.kind in ("Index Scan", "Index Only Scan", "Bitmap Heap Scan")]
+    assert sum(step.read for step in scanned) <= most_read, done
+    assert max((step.read for step in done if "Sort" in step.kind), default=0) <= most_sorted, done
+
+
+# A page of each of a few indexes, or some rows of each of many; then each row's pause and run.
+PAGE = 10 * (LIMIT + 1)
+
+
+@pytest.mark.parametrize("mine", [True, False], ids=["mine", "others"])
+def test_a_page_of_the_queue_reads_about_a_page(person: Person, mine: bool) -> None:
+    page = person.waiting(mine=mine)
+    assert len(page.items) == LIMIT
+    wide = 4 * len(person.reach)
+    judge(only(lambda: person.waiting(mine=mine)), PAGE + 2 * wide, PAGE + wide)
+
+
+def test_a_later_page_reads_no_more_than_the_first(person: Person) -> None:
+    page = person.waiting()
+    for _ in range(3):
+        page = person.waiting(cursor=page.next)
+    assert page.next is not None
+    judge(only(lambda: person.waiting(cursor=page.next)), PAGE + 8 * len(person.reach), PAGE + 4 * len(person.reach))
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [QueueFilters(reason=Reason.EXTERNAL_TOOL), QueueFilters(expires_before=clock.now() + timedelta(hours=3))],
+    ids=["reason", "deadline"],
+)
+def test_a_filter_that_the_order_serves_costs_nothing(person: Person, filters: QueueFilters) -> None:
+    judge(only(lambda: person.waiting(filters)), PAGE + 8 * len(person.reach), PAGE + 4 * len(person.reach))
+
+
+NARROW = {
+    "tool": QueueFilters(tool="cancel_seat"),
+    "rare tool": QueueFilters(tool=RARE_TOOL),
+    "agent": QueueFilters(agent_name="agent-3"),
+    "rare agent": QueueFilters(agent_name=RARE_AGENT),
+    "old": QueueFilters(created_before=clock.now() - timedelta(days=6, hours=23)),
+    "common word": QueueFilters(words="cancel"),
+    "rare word": QueueFilters(words="guest-4711"),
+    "one of all": QueueFilters(words=code(1_234)),
+    "nothing": QueueFilters(words="zebra"),
+    "id": QueueFilters(words=f"sus_acme{1_234:020}"),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_filter_or_search_looks_at_a_bounded_number(person: Person, name: str) -> None:
+    few, many = nearest.NEAR
+    # Each look reads an index first and then what lies before its edge, with some rows to spare.
+    most = 3 * (few + many) + nearest.MOST_RARE
+    judge(only(lambda: person.waiting(NARROW[name])), most, 2 * many)
+
+
+@pytest.mark.parametrize("name", ["rare tool", "rare agent", "one of all", "nothing", "id"])
+def test_what_is_rare_is_found_without_looking_far(person: Person, name: str) -> None:
+    few, _ = nearest.NEAR
+    judge(only(lambda: person.waiting(NARROW[name])), 4 * few, 3 * few)
+
+
+def test_counts_stop_counting(person: Person) -> None:
+    def count() -> counts.Counts:
+        return counts.count(person.reach, person.answerer, person.now, person.now - timedelta(days=1), SILENT)
+
+    found = count()
+    assert found.mine <= counts.MOST + 1
+    assert found.waiting <= counts.MOST + 1
+    # Whether a resume under way is uncertain is only known by looking at it, and at its start.
+    under_way = 2 * PENDING // 4
+    judge(only(count), 6 * (counts.MOST + 1) + under_way, under_way)
+
+
+def _receipts(kind: str) -> Callable[[Person], Any]:
+    return lambda person: list_receipts(kind, person.reach, "", None, LIMIT)
+
+
+OTHER_LISTS: dict[str, Callable[[Person], Any]] = {
+    "decided": lambda person: queue.list_decided(person.reach, QueueFilters(), None, LIMIT),
+    "expired": lambda person: queue.list_expired(person.reach, person.now - timedelta(days=1), None, LIMIT),
+    "runs": lambda person: list_runs(person.reach, "", None, None, None, LIMIT),
+    "uncertain": lambda person: list_uncertain(person.reach, None, LIMIT, person.now, SILENT),
+    "questions": lambda person: list_questions(person.reach, "open", "", None, LIMIT),
+    **{f"receipts of kind {kind}": _receipts(kind) for kind in KINDS},
+}
+
+
+@pytest.mark.parametrize("name", OTHER_LISTS)
+def test_every_other_list_is_read_in_the_order_of_an_index(person: Person, name: str) -> None:
+    sent = plans.sent_by(lambda: OTHER_LISTS[name](person))[0]
+    page = (LIMIT + 1) * len(person.reach)
+    # Some look at each row's pause or start as well.
+    judge(sent, 2 * page + PAGE, page)
