@@ -1,6 +1,6 @@
 """Measure both engines, each in a process of its own, and print the table that docs/performance.md shows.
 
-python -m tests.benchmarks [--engine=sqlite] [--rounds=9] [--batch=100] [--profile=admit]
+python -m tests.benchmarks [--part=queue] [--engine=sqlite] [--rounds=9] [--batch=100] [--profile=admit]
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ def main() -> int:
     """Run the measurements; 0 where they ran."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("--engine", choices=ENGINES, action="append")
+    parser.add_argument("--part", choices=("writes", "queue"))
     asked, further = parser.parse_known_args()
+    if asked.part == "queue":
+        return queue(further)
     for engine in asked.engine or ENGINES:
         with ExitStack() as stack:
             if engine == "postgresql":
@@ -43,7 +46,14 @@ def main() -> int:
             code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
             if code:
                 return code
-    return 0
+    return 0 if asked.part or asked.engine or further else queue([])
+
+
+def queue(further: list[str]) -> int:
+    """How the queue's lists keep up with their length, on PostgreSQL with the memory that a server would give it."""
+    with private_cluster(shared_buffers="1GB") as url:
+        command = [sys.executable, "-m", "tests.benchmarks.queue", f"--server={url}", *further]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -46,14 +46,16 @@ class PostgresUnavailable(RuntimeError):
 
 
 @contextmanager
-def private_cluster(*, durable: bool = False) -> Iterator[str]:
+def private_cluster(*, durable: bool = False, shared_buffers: str = "") -> Iterator[str]:
     """Give the URL of the database ``postgres`` on a fresh cluster; it is gone afterwards.
 
-    With ``durable`` every commit reaches the disk, as in production.
+    With ``durable`` every commit reaches the disk, as in production. ``shared_buffers`` is PostgreSQL's own
+    default unless given.
 
     Raises: PostgresUnavailable.
     """
     command = [sys.executable, "-m", "tests.support.postgres", *(["--durable"] if durable else [])]
+    command += [f"--shared-buffers={shared_buffers}"] if shared_buffers else []
     keeper = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -199,13 +201,15 @@ def _succeeds(command: list[str]) -> bool:
 class Cluster:
     """One data folder and the PostgreSQL process that runs on it."""
 
-    def __init__(self, *, durable: bool) -> None:
+    def __init__(self, *, durable: bool, shared_buffers: str = "") -> None:
         self._binaries = find_binaries()
         self._folder = Path(tempfile.mkdtemp(prefix="cortex-postgresql-"))
         self._data = self._folder / "data"
         self._runner = Runner(self._folder)
         self._password = secrets.token_hex(16)
         self._settings = _ALWAYS | ({} if durable else _CARELESS)
+        if shared_buffers:
+            self._settings |= {"shared_buffers": shared_buffers}
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> str:
@@ -292,11 +296,12 @@ def main() -> None:
     """Keep one cluster: print its URL, wait until standard input closes, remove it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--durable", action="store_true")
+    parser.add_argument("--shared-buffers", default="")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     cluster = None
     try:
-        cluster = Cluster(durable=arguments.durable)
+        cluster = Cluster(durable=arguments.durable, shared_buffers=arguments.shared_buffers)
         print(cluster.start(), flush=True)
         sys.stdin.read()
     except PostgresUnavailable as error:
