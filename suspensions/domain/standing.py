@@ -60,11 +60,16 @@ def _retired(pause: Suspension, state: RunState) -> Stand:
     return Stand.TIMED_OUT if state is RunState.FAILED and late else Stand.GONE
 
 
-def is_uncertain(run: Run, now: datetime, silent_for: timedelta) -> bool:
-    """Whether its resume was started and nothing more is heard: the lease lapsed, or nobody holds it for so long."""
+def is_uncertain(run: Run, now: datetime, silent_for: timedelta, start: Start | None = None) -> bool:
+    """Whether its resume was started and nothing more is heard.
+
+    The lease lapsed, or the one that `start` gave was given up; without any, nobody was heard of for so long.
+    """
     if run.state is not RunState.RUNNING or run.resume is not ResumeState.STARTED:
         return False
-    return run.lease.lapsed(now) if run.lease is not None else run.updated_at <= now - silent_for
+    if run.lease is not None:
+        return run.lease.lapsed(now)
+    return bool(start is not None and start.lease_owner) or run.updated_at <= now - silent_for
 
 
 class Closing(StrEnum):

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from suspensions.domain.errors import ClosureDenied, CortexError
 from suspensions.domain.standing import Closing, is_uncertain
-from suspensions.domain.values import Closure
+from suspensions.domain.values import Closure, Start
 from suspensions.pages.contexts import Banner, Link
 from suspensions.pages.formats import duration
 from suspensions.pages.visits import Visit
@@ -29,7 +29,8 @@ def doubt(visit: Visit, read: ClosingRead, stand: Closing) -> Banner | None:
             at=run.lease.expires_at,
             icon="hourglass",
         )
-    if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER):
+    start = read.outcome if isinstance(read.outcome, Start) else None
+    if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER, start):
         title = f"This run has been silent for {duration(visit.now - run.updated_at)} only."
         text = "It was started without a lease, so nobody can tell whether its worker is at work. See to it first."
         return Banner("soon", title, text, icon="hourglass")

@@ -9,7 +9,7 @@ from suspensions.domain.policy import Caller, same_principal
 from suspensions.domain.preview import CallPreview
 from suspensions.domain.standing import answering_roles
 from suspensions.domain.states import RunState
-from suspensions.domain.values import Json, Reason
+from suspensions.domain.values import Json, Reason, SuspensionItem
 from suspensions.pages.contexts import CallLine, Deadline, GoneRow, PreviewPart, QueueRow
 from suspensions.pages.formats import duration
 from suspensions.queries.looking import Looker
@@ -127,6 +127,12 @@ def call_line(stored: Json) -> CallLine:
     if preview.raw:
         parts.append(PreviewPart("", preview.raw))
     return CallLine(preview.name, parts, preview.more)
+
+
+def call_lines(pause: SuspensionItem | None, most: int) -> tuple[Sequence[CallLine], int]:
+    """The first calls of a pause, and how many are left out; none of both where there is no pause."""
+    calls = () if pause is None else pause.calls
+    return [call_line(call) for call in calls[:most]], max(0, len(calls) - most)
 
 
 def principals_of(items: Iterable[QueueItem]) -> set[str]:

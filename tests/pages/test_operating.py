@@ -16,7 +16,7 @@ from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.values import SYSTEM, NewInteraction
-from suspensions.operations import access, interactions
+from suspensions.operations import access, interactions, leases, resumes
 from tests.support import builders as b
 from tests.support.people import PASSWORD, Person, make_person
 
@@ -215,6 +215,26 @@ def test_an_uncertain_resume_is_listed_with_what_may_have_happened(scope: str) -
     assert "Lease lapsed" in text(olaf.client.get(f"/runs/{pause.run_id}"))
 
 
+def test_a_start_whose_lease_was_given_up_is_uncertain_at_once(scope: str) -> None:
+    at = Scope.parse(scope)
+    olaf = make_person(scope, Role.OPERATOR)
+    start = b.start(b.admit(b.make_pause(at)), lease=b.take("osl-1", 60))
+    run = start.claimed_run
+    assert run is not None
+    assert "It is not known what became" not in text(olaf.client.get(f"/runs/{run.id}"))
+    leases.release_lease(b.caller(at), at, run.id, b.holder_of(run))
+    assert "It is not known what became of this resume." in text(olaf.client.get(f"/runs/{run.id}"))
+    assert "has been silent for" not in text(olaf.client.get(f"/uncertain/{run.id}/close"))
+
+
+def test_a_start_without_a_lease_is_given_a_while(scope: str) -> None:
+    olaf = make_person(scope, Role.OPERATOR)
+    pause = b.make_pause(Scope.parse(scope))
+    b.start(b.admit(pause))
+    assert "It is not known what became" not in text(olaf.client.get(f"/runs/{pause.run_id}"))
+    assert "has been silent for" in text(olaf.client.get(f"/uncertain/{pause.run_id}/close"))
+
+
 def test_a_run_that_a_worker_holds_says_from_when_it_can_be_cancelled(scope: str) -> None:
     at = Scope.parse(scope)
     olaf = make_person(scope, Role.OPERATOR)
@@ -237,6 +257,26 @@ def test_runs_are_found_by_state_agent_and_id(scope: str) -> None:
         assert f"row-{other.id}" not in page
     assert f"row-{run.id}" not in text(victor.client.get("/runs/?state=failed"))
     assert victor.client.get("/runs/?state=nonsense").status_code == 400
+
+
+def test_runs_say_what_they_asked_and_what_happened_last(scope: str) -> None:
+    at = Scope.parse(scope)
+    victor = make_person(scope, Role.VIEWER)
+    b.make_pause(at, pending=(b.call("c1", "upgrade_cabin", '{"reservation": "M4XW9B"}'), b.call("c2", "tell")))
+    b.make_run(at)
+    page = text(victor.client.get("/runs/"))
+    for words in ("upgrade_cabin", "M4XW9B", "and 1 more call", "Paused for approval", "Has not paused yet", "Created"):
+        assert words in page, words
+
+
+def test_receipts_say_what_was_asked_and_who_answered(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope, Role.APPROVER)
+    pause = b.make_pause(at, pending=(b.call("c1", "upgrade_cabin", '{"reservation": "M4XW9B"}'),))
+    resumes.decide(dana.caller, at, pause.id, b.version_of(pause).run_revision, b.approve_all(pause))
+    page = text(dana.client.get("/receipts/"))
+    for words in (dana.caller.display_name or dana.name, "upgrade_cabin", "M4XW9B", "approval"):
+        assert words in page, words
 
 
 # -- profile -----------------------------------------------------------------------------------------------------

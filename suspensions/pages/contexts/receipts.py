@@ -8,6 +8,7 @@ from datetime import datetime
 
 from suspensions.pages.contexts.frame import CallOutcome, Chrome, Empty, Link, Search, Tab
 from suspensions.pages.contexts.pause import Fact, Folded
+from suspensions.pages.contexts.queue import CallLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,9 @@ class ReceiptRow:
     digest: str
     scope: str
     text: str = ""
+    calls: Sequence[CallLine] = ()
+    """What the pause asked, as far as the row shows it; none where it was purged."""
+    more_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)

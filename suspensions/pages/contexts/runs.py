@@ -8,6 +8,7 @@ from datetime import datetime
 
 from suspensions.pages.contexts.frame import Banner, Chrome, Deadline, Empty, Link, Search
 from suspensions.pages.contexts.pause import Fact, Folded, ReceiptLink
+from suspensions.pages.contexts.queue import CallLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,10 @@ class RunRow:
     created_at: datetime
     updated_at: datetime
     text: str = ""
+    """What happened last."""
+    calls: Sequence[CallLine] = ()
+    """What its latest pause asks or asked, as far as the row shows it."""
+    more_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,23 @@ from suspensions.domain.errors import InvalidRequest, NotFound
 from suspensions.domain.instants import format_instant
 from suspensions.domain.receipt_objects import Receipt, kind_of
 from suspensions.domain.strict_json import dumps
-from suspensions.domain.values import Admission, Closure, Expiry, Start
+from suspensions.domain.values import Admission, Closure, Expiry, Start, SuspensionItem
 from suspensions.operations.receipts import verify_receipt
 from suspensions.pages.contexts import Empty, Link, ReceiptRow, ReceiptsPage, Search, Tab
 from suspensions.pages.lives import actor_words
+from suspensions.pages.queue_rows import call_lines
 from suspensions.pages.receipt_pages import Shown, at_and_actor, document, receipt_of, receipt_page, verify_box
 from suspensions.pages.rendering import render_fragment, render_page, wants_fragment
 from suspensions.pages.views.queue import choice
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.queries import receipts
+from suspensions.queries.lately import pauses_of
 from suspensions.queries.pause_page import read_pause
 from suspensions.queries.people import display_names
 
 LIMIT = 50
+CALLS_SHOWN = 2
+"""So many calls of a receipt's pause stand in its row; the others are counted."""
 MAX_EXPORTED = 10_000
 _TABS = {"admission": "Admissions", "start": "Starts", "expiry": "Expiries", "closure": "Closures"}
 
@@ -56,7 +60,6 @@ def index(visit: Visit) -> HttpResponseBase:
 def _page(visit: Visit, kind: str, words: str, found: Sequence[Receipt], following: str | None) -> ReceiptsPage:
     older = visit.request.GET.copy()
     older["after"] = following or ""
-    names = display_names(at_and_actor(receipt)[1].principal for receipt in found)
     here = "" if kind == "admission" else kind
     exports = [
         Link(label, visit.href("receipts", kind=here, q=words, export=form))
@@ -77,7 +80,7 @@ def _page(visit: Visit, kind: str, words: str, found: Sequence[Receipt], followi
             filters=[choice("scope", "Scope", scopes, visit.request.GET, none="all")],
             kept=[("kind", here)] if here else [],
         ),
-        rows=[_row(visit, receipt, names) for receipt in found],
+        rows=_rows(visit, found),
         empty=None if found else _empty(visit, kind, words),
         older_href=f"{visit.request.path}?{older.urlencode()}" if following else "",
         exports=exports if found else (),
@@ -100,7 +103,14 @@ def _version(receipt: Receipt) -> Any:
     return receipt.request.version if isinstance(receipt, Closure) else receipt.version
 
 
-def _row(visit: Visit, receipt: Receipt, names: dict[str, str]) -> ReceiptRow:
+def _rows(visit: Visit, found: Sequence[Receipt]) -> list[ReceiptRow]:
+    names = display_names(at_and_actor(receipt)[1].principal for receipt in found)
+    pauses = pauses_of([_version(receipt).suspension_id for receipt in found])
+    return [_row(visit, receipt, names, pauses.get(_version(receipt).suspension_id)) for receipt in found]
+
+
+def _row(visit: Visit, receipt: Receipt, names: dict[str, str], pause: SuspensionItem | None) -> ReceiptRow:
+    calls, more_calls = call_lines(pause, CALLS_SHOWN)
     version, (at, actor) = _version(receipt), at_and_actor(receipt)
     match receipt:
         case Admission():
@@ -122,6 +132,8 @@ def _row(visit: Visit, receipt: Receipt, names: dict[str, str]) -> ReceiptRow:
         digest=receipt.digest,
         scope=scope.text,
         text=text,
+        calls=calls,
+        more_calls=more_calls,
     )
 
 

@@ -14,7 +14,7 @@ from suspensions.domain import limits
 from suspensions.domain.errors import InvalidRequest
 from suspensions.domain.policy import Role
 from suspensions.domain.standing import is_uncertain
-from suspensions.domain.states import Action, RunState, allows
+from suspensions.domain.states import Action, ResumeState, RunState, allows
 from suspensions.domain.texts import invalid, require_text
 from suspensions.domain.values import Run
 from suspensions.operations.runs import cancel_run
@@ -36,13 +36,17 @@ from suspensions.pages.folding import TEXT_LIMIT, fold
 from suspensions.pages.formats import grouped
 from suspensions.pages.life_drawing import draw_life
 from suspensions.pages.lives import LifeWords, actor_words, lapse
+from suspensions.pages.queue_rows import call_lines
 from suspensions.pages.rendering import render_page
 from suspensions.pages.views.queue import choice
 from suspensions.pages.visits import Visit, signed_in
+from suspensions.queries.lately import Lately, last_start, read_lately
 from suspensions.queries.people import display_names
 from suspensions.queries.run_page import Life, Work, list_runs, read_life, read_run, read_work
 
 LIMIT = 50
+CALLS_SHOWN = 1
+"""So many calls of a run's latest pause stand in its row; the others are counted."""
 
 
 @require_safe
@@ -62,7 +66,7 @@ def index(visit: Visit) -> HttpResponse:
     page = RunsPage(
         chrome=visit.chrome("Runs"),
         search=_search(visit, found.items),
-        rows=[_row(visit, run) for run in found.items],
+        rows=_rows(visit, found.items),
         empty=None if found.items else _empty(visit, filtered),
         older_href=f"{visit.request.path}?{older.urlencode()}" if found.next else "",
     )
@@ -72,7 +76,15 @@ def index(visit: Visit) -> HttpResponse:
     )
 
 
-def _row(visit: Visit, run: Run) -> RunRow:
+def _rows(visit: Visit, runs: Sequence[Run]) -> list[RunRow]:
+    lately = read_lately([run.id for run in runs])
+    names = display_names(last.event.actor.principal for last in lately.values() if last.event)
+    return [_row(visit, run, lately[run.id], names) for run in runs if run.id in lately]
+
+
+def _row(visit: Visit, run: Run, lately: Lately, names: dict[str, str]) -> RunRow:
+    calls, more_calls = call_lines(lately.pause, CALLS_SHOWN)
+    told = LifeWords(names, visit.href).tell([lately.event] if lately.event else [])
     return RunRow(
         id=run.id,
         href=visit.href("run", run.id),
@@ -81,7 +93,10 @@ def _row(visit: Visit, run: Run) -> RunRow:
         revision=run.revision,
         scope=run.scope.text,
         created_at=run.created_at,
-        updated_at=run.updated_at,
+        updated_at=lately.event.at if lately.event else run.updated_at,
+        text=told[0].title if told else "",
+        calls=calls,
+        more_calls=more_calls,
     )
 
 
@@ -144,7 +159,8 @@ def _page(visit: Visit, run: Run, life: Life, work: Work | None) -> RunPage:
 
 def _banner(visit: Visit, run: Run) -> Banner | None:
     """What somebody who looks at the run should know first."""
-    if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER):
+    start = last_start(run.id) if run.resume is ResumeState.STARTED and run.lease is None else None
+    if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER, start):
         return None
     may_close = Role.OPERATOR in visit.caller.roles_at(run.scope)
     return Banner(
