@@ -32,7 +32,7 @@ fmt: setup ## put the code into shape
 	@.venv/bin/ruff check --quiet --fix-only .
 	@.venv/bin/ruff format --quiet .
 
-bench: setup ## measure the hot writes against the leanest SQL
+bench: setup ## measure the hot writes and the queue against the leanest SQL
 	@$(python) -m tests.benchmarks
 
 mutants: setup ## remove each guard in turn; the suite must notice
