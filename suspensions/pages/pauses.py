@@ -25,6 +25,7 @@ from suspensions.pages.contexts import (
 )
 from suspensions.pages.conversations import configuration, conversation, tool_results
 from suspensions.pages.folding import TEXT_LIMIT, fold
+from suspensions.pages.formats import bounded
 from suspensions.pages.forms import Faults, TypedForm, kept_texts
 from suspensions.pages.standings import Reader, standing
 from suspensions.pages.visits import Visit
@@ -32,12 +33,14 @@ from suspensions.queries.access import names_with_role
 from suspensions.queries.looking import Looker, lookers
 from suspensions.queries.pause_page import PauseRead
 from suspensions.queries.people import display_names
+from suspensions.queries.queue import first_of_mine
 
 _TITLES = {
-    Reason.APPROVAL: ("asks to make 1 call", "asks to make {} calls"),
-    Reason.EXTERNAL_TOOL: ("waits for the result of 1 call", "waits for the results of {} calls"),
-    Reason.AGENT_REPLY: ("asks another agent", "asks other agents {} things"),
+    Reason.APPROVAL: ("asks", "asked", "to make 1 call", "to make {} calls"),
+    Reason.EXTERNAL_TOOL: ("waits", "waited", "for the result of 1 call", "for the results of {} calls"),
+    Reason.AGENT_REPLY: ("asks", "asked", "another agent", "other agents {} things"),
 }
+"""The verb while it waits and after, and what for: one call, several."""
 
 
 class PauseView:
@@ -56,10 +59,11 @@ class PauseView:
     # -- pieces ----------------------------------------------------------------------------------------
 
     def title(self) -> str:
-        one, many = _TITLES[self.read.pause.reason]
+        now, then, one, many = _TITLES[self.read.pause.reason]
         count = len(self.read.pause.pending)
         agent = self.read.run.agent_name or "An agent"
-        return f"{agent} {one if count == 1 else many.format(count)}"
+        waits = self.stand in (Stand.OPEN, Stand.LATE)
+        return f"{agent} {now if waits else then} {one if count == 1 else many.format(count)}"
 
     def shared_note(self) -> str:
         """The note that all calls have in common, said once above them."""
@@ -178,7 +182,7 @@ class PauseView:
             id=pause.id,
             title=self.title(),
             since=pause.created_at,
-            crumbs=[Link("Queue", visit.href("queue"))],
+            crumbs=[Link("Queue", visit.href("queue")), *self._place()],
             form=form if not over else None,
             standing=shown,
             read_only=None if over or form is not None else self.read_only(),
@@ -194,6 +198,16 @@ class PauseView:
             next_href=self.next_href(),
             news=None if form is None or over else self.news(marks),
         )
+
+    def _place(self) -> list[Link]:
+        """Where the pause stands among what needs the reader, where it does, and not very far down."""
+        if not self.may_answer:
+            return []
+        ids = first_of_mine(self.visit.answerer)
+        if self.read.pause.id not in ids:
+            return []
+        place = ids.index(self.read.pause.id) + 1
+        return [Link(f"{place} of {bounded(max(place, self.visit.counts.mine))}", "")]
 
     def news(self, marks: Sequence[Looker]) -> PauseNews:
         """What a poll of the open form is told."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 
 from suspensions.domain.values import Event, Start, SuspensionItem
-from suspensions.models import Admission
+from suspensions.models import Admission, Suspension
 from suspensions.models import Event as EventRow
 from suspensions.models import Run as RunRow
-from suspensions.models import Suspension
 from suspensions.queries.receipts import starts_of
 from suspensions.queries.rows import EVENT_COLUMNS, ITEM_COLUMNS, to_event, to_item
 

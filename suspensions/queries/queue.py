@@ -26,7 +26,7 @@ from suspensions.models import Admission, Event, Suspension
 from suspensions.models.fields import to_database
 from suspensions.models.search import agent_term, asker_term, name_terms, phrase_terms, scope_terms
 from suspensions.queries.fragments import Sql, condition, in_scopes, sql, value
-from suspensions.queries.nearest import Branch, Narrowing, Segment, nearest
+from suspensions.queries.nearest import Branch, Narrowing, Place, Segment, nearest
 from suspensions.queries.reach import within
 from suspensions.queries.rows import ITEM_COLUMNS, read_actor, to_item
 from suspensions.queries.suspensions import calling, matching
@@ -137,6 +137,31 @@ def list_waiting(
         last = found[limit - 1]
         following = make_cursor(binding, instant_or_none(last["expires_at"]) or "", last["id"])
     return Page(tuple(_to_queue_item(row) for row in found[:limit]), following)
+
+
+MOST_PLACES = 100
+"""Beyond so many nobody counts which place a pause has."""
+
+
+def first_of_mine(who: Answerer) -> list[str]:
+    """The ids of the first pauses that are the person's to answer, in the queue's order, up to `MOST_PLACES`."""
+    return _mine_after(who, None, MOST_PLACES)
+
+
+def next_of_mine(reach: Reach, who: Answerer, left: str) -> str | None:
+    """The pause that comes after `left` in the person's queue, and after the last one the first; None for no other.
+
+    `left` need not wait any more: its deadline says where it stood.
+    """
+    place = Suspension.objects.filter(within(reach), id=left).values_list("expires_at", "id").first()
+    following = [] if place is None else _mine_after(who, place, 1)
+    return next((each for each in (*following, *_mine_after(who, None, 2)) if each != left), None)
+
+
+def _mine_after(who: Answerer, place: Place | None, limit: int) -> list[str]:
+    ids = nearest(mine_of(who, QueueFilters()), place, limit)
+    rows = Suspension.objects.filter(id__in=ids.as_raw()).order_by(F("expires_at").asc(nulls_last=True), "id")
+    return list(rows.values_list("id", flat=True))
 
 
 def mine_of(who: Answerer, filters: QueueFilters) -> list[Branch]:

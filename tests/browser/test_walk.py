@@ -117,6 +117,17 @@ def test_decide_and_open_next_goes_on_to_what_needs_this_person(agent: Agent, da
     expect(page.locator("h2").first).to_have_text("Nothing needs you")
 
 
+def test_next_in_queue_goes_round_and_says_where_it_is(agent: Agent, dana: Visitor) -> None:
+    pauses = [agent.pause({"id": "c", "name": name}) for name in ("cancel", "book", "refund")]
+    page = dana.page
+    page.goto(f"/suspensions/{pauses[0]['id']}")
+    sign_in(page, dana.name)
+    for place in (1, 2, 3, 1):
+        page.wait_for_url(f"**/suspensions/{pauses[place - 1]['id']}")
+        expect(page.locator(".crumbs")).to_contain_text(f"{place} of 3")
+        page.goto(f"/next?from={pauses[place - 1]['id']}")
+
+
 def test_an_operator_cancels_a_paused_run(agent: Agent, dana: Visitor) -> None:
     pause = agent.pause({"id": "c", "name": "cancel_reservation"})
     page = dana.page

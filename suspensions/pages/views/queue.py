@@ -70,13 +70,9 @@ def show(visit: Visit) -> HttpResponse:
 @require_safe
 @signed_in
 def next_in_queue(visit: Visit) -> HttpResponse:
-    """Go to the next pause that needs this person, passing over the one they come from."""
-    left = visit.request.GET.get("from", "")
-    found = queue.list_waiting(visit.reach, visit.answerer, QueueFilters(), None, 2, mine=True)
-    for item in found.items:
-        if item.pause.id != left:
-            return HttpResponseRedirect(visit.href("pause", item.pause.id))
-    return HttpResponseRedirect(visit.href("queue"))
+    """Go on to what needs this person after the pause they come from; to the queue where nothing else does."""
+    found = queue.next_of_mine(visit.reach, visit.answerer, visit.request.GET.get("from", ""))
+    return HttpResponseRedirect(visit.href("queue") if found is None else visit.href("pause", found))
 
 
 def read_filters(query: QueryDict, now: datetime) -> QueueFilters:
