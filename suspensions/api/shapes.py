@@ -9,7 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from suspensions.domain.continuations import restore_continuation
 from suspensions.domain.digests import instant_or_none
@@ -33,10 +33,11 @@ from suspensions.domain.values import (
     Start,
     Suspension,
     SuspensionItem,
-    T,
 )
 from suspensions.domain.verification import Check
 from suspensions.queries.uncertain import UncertainResume
+
+T = TypeVar("T")
 
 
 def page(found: Page[T], shape: Callable[[T], Json]) -> Json:

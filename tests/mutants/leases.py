@@ -7,7 +7,7 @@ from tests.mutants.mutant import without
 _GUARDS = "suspensions/store/guards.py"
 _LEASES = "suspensions/store/leases.py"
 _PROGRESS = "suspensions/store/progress.py"
-_VALUES = "suspensions/domain/values.py"
+_VALUES = "suspensions/domain/values/leases.py"
 
 _FENCING = "tests/concurrency/test_fencing.py"
 _RECLAIM = "tests/store/test_reclaim_lease.py"
