@@ -73,6 +73,16 @@ def parse_flag(text: str) -> bool:
     raise ValueError(f"{text!r} is neither true nor false")
 
 
+def parse_site(text: str) -> str:
+    """Turn ``https://cortex.example.com`` into itself, without a slash at its end.
+
+    Raises: ValueError for anything else.
+    """
+    if re.fullmatch(r"https?://[A-Za-z0-9.:\[\]_-]+/?", text) is None:
+        raise ValueError(f"{text!r} is not an address like https://cortex.example.com")
+    return text.rstrip("/")
+
+
 def parse_list(text: str) -> list[str]:
     """Split a text at its commas, leaving out what is empty."""
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -236,6 +246,11 @@ RESUME_START_GRACE = read("RESUME_START_GRACE", parse_duration, "15m")
 RESUME_START_MAX = read_optional("RESUME_START_MAX", parse_duration)
 UNCERTAIN_AFTER = read("UNCERTAIN_AFTER", parse_duration, "60s")
 RATE_LIMIT = read_optional("RATE_LIMIT", parse_rate)
+
+# --- Webhooks ------------------------------------------------------------------------------
+
+PUBLIC_URL = read_optional("PUBLIC_URL", parse_site)
+WEBHOOK_ALLOW_PRIVATE = read("WEBHOOK_ALLOW_PRIVATE", parse_flag, "false")
 
 # --- Apps and middleware -------------------------------------------------------------------
 
@@ -464,7 +479,9 @@ LOGGING: dict[str, Any] = {
         "django.request": {"level": "ERROR"},
         "django.server": {"handlers": [], "propagate": True, "level": LOG_LEVEL},
         "cortex.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
+        # They would log the addresses of webhooks, which may hold secrets.
         "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
     },
 }
 

@@ -98,6 +98,8 @@ def _gauges(gauges: Gauges, now: datetime) -> Iterator[Metric]:
         ("oldest_decided_seconds", "Age of the oldest of these; 0 for none.", _age(gauges.oldest_decided_at, now)),
         ("uncertain_resumes", "Resumes that were started and then fell silent.", gauges.uncertain),
         ("interactions_open", "Questions that nobody has answered.", gauges.open_interactions),
+        ("webhooks_pending", "Deliveries that wait to be sent, or sent again.", gauges.webhooks.pending),
+        ("oldest_webhook_seconds", "Age of the oldest of these; 0 for none.", _age(gauges.webhooks.oldest_at, now)),
     ):
         yield GaugeMetricFamily(f"cortex_{name}", help_text, value)
     beats = GaugeMetricFamily(

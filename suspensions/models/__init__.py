@@ -7,6 +7,7 @@ from suspensions.models.receipts import Admission, Closure, Event, StartOrExpiry
 from suspensions.models.retention import Checkpoint, CheckpointHead, PurgeRecord, PurgeRecordHead, PurgeWindow
 from suspensions.models.runs import Progress, Run, RunContent, RunResult
 from suspensions.models.suspensions import Suspension, SuspensionContinuation
+from suspensions.models.webhooks import Webhook, WebhookDelivery, WebhookPosition
 
 __all__ = [
     "Admission",
@@ -31,4 +32,7 @@ __all__ = [
     "Suspension",
     "SuspensionContinuation",
     "Token",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookPosition",
 ]

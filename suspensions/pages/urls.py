@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from suspensions.pages.views import access, account, bulk, health, interactions, pause, queue, receipts, runs, uncertain
+from suspensions.pages.views import (
+    access,
+    account,
+    bulk,
+    health,
+    interactions,
+    pause,
+    queue,
+    receipts,
+    runs,
+    uncertain,
+    webhooks,
+)
 
 app_name = "pages"
 
@@ -30,6 +42,8 @@ urlpatterns = [
     path("interactions/answer", interactions.answer, name="answer"),
     path("access/", access.index, name="access"),
     path("access/change", access.change, name="access_change"),
+    path("access/webhooks/<str:webhook_id>", webhooks.show, name="webhook"),
+    path("access/webhooks/<str:webhook_id>/change", webhooks.change, name="webhook_change"),
     path("health/", health.index, name="health"),
     path("sign-in/", account.sign_in, name="sign_in"),
     path("sign-out/", account.sign_out, name="sign_out"),

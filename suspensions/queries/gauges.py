@@ -15,6 +15,7 @@ from suspensions.domain.states import ResumeState
 from suspensions.domain.values import Reason
 from suspensions.models import Beat, Checkpoint, Interaction, Run, Suspension
 from suspensions.queries.counts import uncertain_everywhere
+from suspensions.queries.webhooks import Backlog, backlog
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Gauges:
     open_interactions: int
     beats: Mapping[tuple[str, str], datetime]
     last_checkpoint_at: datetime | None
+    webhooks: Backlog
 
 
 def read_gauges(now: datetime, silent_for: timedelta) -> Gauges:
@@ -49,4 +51,5 @@ def read_gauges(now: datetime, silent_for: timedelta) -> Gauges:
         open_interactions=unanswered.count(),
         beats={(name, host): at for name, host, at in Beat.objects.values_list("name", "host", "at")},
         last_checkpoint_at=Checkpoint.objects.order_by("-number").values_list("at", flat=True).first(),
+        webhooks=backlog(),
     )

@@ -119,6 +119,8 @@ def test_an_empty_store_says_so() -> None:
         "cortex_oldest_decided_seconds": 0,
         "cortex_uncertain_resumes": 0,
         "cortex_interactions_open": 0,
+        "cortex_webhooks_pending": 0,
+        "cortex_oldest_webhook_seconds": 0,
     }
 
 

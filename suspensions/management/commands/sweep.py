@@ -1,6 +1,7 @@
 """``manage.py sweep``: write down what time has decided."""
 
 from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import nullcontext
 from typing import Any
 
 import structlog
@@ -9,6 +10,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
 from suspensions.management.daily import DailyCheckpoint
+from suspensions.management.delivering import delivering_beside
 from suspensions.management.heart import Heart
 from suspensions.management.stopping import Stop, stopping_gently
 from suspensions.management.words import one_line_errors
@@ -23,17 +25,23 @@ log = structlog.stdlib.get_logger("cortex.sweeper")
 
 
 class Command(BaseCommand):
-    """Sweep again and again until SIGTERM or SIGINT, which let the row in hand finish. Several may run at once."""
+    """Sweep again and again until SIGTERM or SIGINT, which let the row in hand finish. Several may run at once.
+
+    Webhooks are delivered beside it, by a thread of their own: a receiver that is slow must not hold up a deadline.
+    """
 
     help = "Expire pauses and resumes whose time has passed; finish endings that a lost worker left behind."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add ``--once``, ``--interval`` and ``--batch``."""
+        """Add ``--once``, ``--interval``, ``--batch`` and ``--no-deliver``."""
         parser.add_argument("--once", action="store_true", help="one sweep; exit code 1 where a row failed")
         parser.add_argument(
             "--interval", type=_seconds, default=INTERVAL, metavar="SECONDS", help="between two sweeps (default 1)"
         )
         parser.add_argument("--batch", type=_batch, default=BATCH, metavar="ROWS", help="rows read at once")
+        parser.add_argument(
+            "--no-deliver", action="store_true", help="deliver no webhooks; `deliver` does it in a process of its own"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep once, or until asked to stop."""
@@ -51,7 +59,8 @@ class Command(BaseCommand):
                 daily.turn()
                 self._once(sweeper)
             else:
-                _loop(sweeper, daily, stop, options["interval"])
+                with nullcontext() if options["no_deliver"] else delivering_beside():
+                    _loop(sweeper, daily, stop, options["interval"])
 
     def _once(self, sweeper: Sweeper) -> None:
         with one_line_errors():

@@ -109,6 +109,7 @@ from suspensions.pages.contexts.runs import (
     Tick,
     WorkItem,
 )
+from suspensions.pages.contexts.webhooks import DeliveryRow, WebhookPage, WebhookRow
 
 __all__ = [
     "AccessPage",
@@ -135,6 +136,7 @@ __all__ = [
     "Deadline",
     "Deciding",
     "DecisionForm",
+    "DeliveryRow",
     "Drawing",
     "Empty",
     "Fact",
@@ -197,5 +199,7 @@ __all__ = [
     "UncertainRow",
     "Verification",
     "VerifyBox",
+    "WebhookPage",
+    "WebhookRow",
     "WorkItem",
 ]

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from suspensions.pages.contexts.frame import Banner, Chrome, Empty, Option, Search, Tab
 from suspensions.pages.contexts.pause import Fact, Folded, TextWarning, TreeStep
+from suspensions.pages.contexts.webhooks import WebhookRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class AccessPage:
-    """Grants, tokens and issuers; the forms are there for an admin alone."""
+    """Grants, tokens, issuers and webhooks; the forms are there for an admin alone."""
 
     chrome: Chrome
     grants: Sequence[GrantRow]
@@ -148,6 +149,8 @@ class AccessPage:
     banner: Banner | None = None
     shown_token: str = ""
     shown_for: str = ""
+    webhooks: Sequence[WebhookRow] = ()
+    webhook_types: Sequence[Option] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""People and access: grants, tokens that are shown once, proof issuers. Forms are an admin's."""
+"""People and access: grants, tokens that are shown once, proof issuers, webhooks. Forms are an admin's."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from suspensions.operations import administration
 from suspensions.pages.contexts import AccessPage, Banner, GrantRow, IssuerRow, Option, TokenRow, Typed
 from suspensions.pages.lives import actor_words
 from suspensions.pages.rendering import render_page
+from suspensions.pages.views import webhooks
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.problems import PROBLEMS
 from suspensions.queries import access, issuers
@@ -44,7 +45,7 @@ def index(visit: Visit) -> HttpResponse:
 @signed_in
 def change(visit: Visit) -> HttpResponse:
     """Do what one of the page's forms asks; a refusal is told beside the form, which keeps what was typed."""
-    posted = visit.request.POST.dict()
+    posted = visit.request.POST.dict() | {"types": " ".join(visit.request.POST.getlist("types"))}
     action = _ACTIONS.get(posted.get("do", ""))
     if action is None:
         raise InvalidRequest("The form is none of this page's.")
@@ -55,16 +56,19 @@ def change(visit: Visit) -> HttpResponse:
     if done.token:
         # Shown by this very answer and never again, so there is no page to go on to.
         return _render(visit, shown_token=done.token, shown_for=posted["principal"])
+    if done.answer is not None:
+        return done.answer
     messages.success(visit.request, done.words)
     return HttpResponseRedirect(visit.href("access"), status=303)
 
 
 class _Done:
-    """What to say after a change; the token's text where one was made."""
+    """What to say after a change; the token's text where one was made; a whole answer where there is one."""
 
-    def __init__(self, words: str, token: str = "") -> None:
+    def __init__(self, words: str, token: str = "", answer: HttpResponse | None = None) -> None:
         self.words = words
         self.token = token
+        self.answer = answer
 
 
 def _refused(visit: Visit, posted: Posted, refusal: CortexError) -> HttpResponse:
@@ -130,6 +134,10 @@ def _end_issuer(visit: Visit, posted: Posted) -> _Done:
     return _Done(f"{posted.get('issuer')}/{posted.get('revision')} is revoked for good.")
 
 
+def _add_webhook(visit: Visit, posted: Posted) -> _Done:
+    return _Done("", answer=webhooks.add(visit, _scope(posted), posted))
+
+
 _ACTIONS: Mapping[str, Callable[[Visit, Posted], _Done]] = {
     "principal": _add_principal,
     "grant": _grant,
@@ -138,6 +146,7 @@ _ACTIONS: Mapping[str, Callable[[Visit, Posted], _Done]] = {
     "end-token": _end_token,
     "issuer": _add_issuer,
     "end-issuer": _end_issuer,
+    "webhook": _add_webhook,
 }
 
 
@@ -202,6 +211,8 @@ def _render(
         banner=banner,
         shown_token=shown_token,
         shown_for=shown_for,
+        webhooks=webhooks.webhook_rows(visit) if admin else (),
+        webhook_types=webhooks.type_options(typed),
     )
     return render_page(visit.request, "suspensions/access.html", page, status=status)
 
