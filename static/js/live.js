@@ -115,6 +115,16 @@
     }
   });
 
+  // What an answer will replace says so while one waits; polls replace nothing that anybody reads.
+  // An answer may be turned to another target than the one that waits for it.
+  const waiting = new WeakMap();
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (isPoll(event)) return;
+    waiting.set(event.detail.xhr, event.detail.target);
+    event.detail.target.setAttribute("aria-busy", "true");
+  });
+  document.addEventListener("htmx:afterRequest", (event) => waiting.get(event.detail.xhr)?.removeAttribute("aria-busy"));
+
   const unreachable = (event) => {
     lost ||= Date.now();
     const ago = Math.round((Date.now() - lost) / 1000);

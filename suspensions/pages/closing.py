@@ -193,7 +193,9 @@ class ClosingView:
         if scopes:
             return Note(name, f"Registered for {scopes[0]}")
         if not self.read.issuers:
-            return Note(name, "No issuer is registered for this scope.", "soon")
+            return Note(
+                name, "No issuer is registered for this scope. An admin registers one under People and access.", "soon"
+            )
         if self.typed.issuer:
             return Note(name, "Not registered for this scope.", "soon")
         return Note(name, f"Registered: {', '.join(self._choices(name)) or 'none that is not revoked'}")

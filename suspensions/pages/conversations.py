@@ -149,8 +149,8 @@ def _tools(config: Mapping[str, Any]) -> Fact:
     if config.get("all_tools_restricted") or (config.get("tools_restricted") and not tools):
         return Fact("Tools", "no tools")
     if tools:
-        words = "restricted to" if config.get("tools_restricted") else "named"
-        return Fact("Tools", f"{words} {len(tools)}", aside=", ".join(tools))
+        words = f"restricted to {len(tools)}" if config.get("tools_restricted") else f"{len(tools)}, not restricted"
+        return Fact("Tools", words, aside=", ".join(tools))
     return Fact("Tools", "not restricted")
 
 

@@ -41,9 +41,13 @@ def outcomes_of(read: PauseRead) -> dict[str, dict[str, Any]]:
     """What was decided of each call, by its id; empty where the answer is no decision."""
     if read.admission is None or read.admission.input is None or read.pause.reason is Reason.AGENT_REPLY:
         return {}
+    return decisions_in(read.admission.input)
+
+
+def decisions_in(answer: bytes) -> dict[str, dict[str, Any]]:
+    """What an admitted answer decided of each call, by its id; empty where it is no decision."""
     try:
-        decisions = loads(read.admission.input)["decisions"]
-        return {each["call_id"]: each for each in decisions}
+        return {each["call_id"]: each for each in loads(answer)["decisions"]}
     except (MalformedJson, TypeError, KeyError):
         return {}
 

@@ -37,6 +37,16 @@ def read_lately(run_ids: Sequence[str]) -> Mapping[str, Lately]:
     return {run_id: Lately(events.get(event or ""), pauses.get(pause or "")) for run_id, (event, pause) in last.items()}
 
 
+SHORT_ANSWER = 4096
+"""A list reads answers up to so many bytes; of a longer one it says only that it was given."""
+
+
+def short_answers(suspension_ids: Sequence[str]) -> dict[str, bytes]:
+    """The answers that were admitted to these pauses, by pause, those that are short enough for a list to read."""
+    rows = Admission.objects.filter(suspension_id__in=suspension_ids, input_bytes__lte=SHORT_ANSWER)
+    return {suspension_id: bytes(text) for suspension_id, text in rows.values_list("suspension_id", "input") if text}
+
+
 def last_start(run_id: str) -> Start | None:
     """The start of the run's latest admission; None where none was granted. Raises: StoredRecordBroken."""
     admitted = Admission.objects.filter(run_id=run_id).order_by("-suspension_id")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, Route, expect
 
 from tests.support.page_samples import SAMPLES
 from tests.support.stage import Stage, rendered
@@ -222,6 +222,23 @@ def test_a_conflict_swaps_the_form_for_what_stands(stage: Stage) -> None:
 def test_a_press_after_the_session_ended_moves_the_whole_page(stage: Stage) -> None:
     _send(stage, 401, "<form id=login></form>", {"HX-Redirect": "/sign-in/?next=/x"})
     stage.page.wait_for_url("**/sign-in/?next=/x")
+
+
+def test_a_form_on_its_way_says_so_and_keeps_its_place(stage: Stage) -> None:
+    page = stage.open("pause")
+    held: list[Route] = []
+    page.context.route(re.compile("/decision$"), lambda route: held.append(route))  # noqa: PLW0108  # takes no builtin
+    form = page.locator("form#decision")
+    before = form.bounding_box()
+    page.check(FIRST.format("approve"))
+    page.check(SECOND.format("deny"))
+    page.click("[data-send]")
+    expect(form).to_have_attribute("aria-busy", "true")
+    after = form.bounding_box()
+    assert before is not None and after is not None
+    assert (after["width"], after["height"]) == (before["width"], before["height"])
+    held[0].fulfill(status=403, body='<div id="problem" role="alert">No.</div>', content_type="text/html")
+    expect(form).not_to_have_attribute("aria-busy", "true")
 
 
 GONE = "sus_01kkh398sjf4ta6reh0vzb0cvn"

@@ -117,6 +117,21 @@ def test_decide_and_open_next_goes_on_to_what_needs_this_person(agent: Agent, da
     expect(page.locator("h2").first).to_have_text("Nothing needs you")
 
 
+def test_what_was_true_of_an_open_pause_goes_with_the_form(agent: Agent, dana: Visitor) -> None:
+    pause = agent.pause({"id": "c", "name": "cancel_reservation"})
+    page = dana.page
+    page.goto(f"/suspensions/{pause['id']}")
+    sign_in(page, dana.name)
+    while_open = [page.locator(".ask .clock"), page.get_by_role("heading", name="Who may decide")]
+    for shown in while_open:
+        expect(shown).to_be_visible()
+    page.check("#call-0 input[value=approve]")
+    page.click("[data-send]")
+    expect(page.locator("#decision")).to_contain_text("1 approved")
+    for gone in while_open:
+        expect(gone).to_be_hidden()
+
+
 def test_next_in_queue_goes_round_and_says_where_it_is(agent: Agent, dana: Visitor) -> None:
     pauses = [agent.pause({"id": "c", "name": name}) for name in ("cancel", "book", "refund")]
     page = dana.page

@@ -274,9 +274,22 @@ def test_receipts_say_what_was_asked_and_who_answered(scope: str) -> None:
     dana = make_person(scope, Role.APPROVER)
     pause = b.make_pause(at, pending=(b.call("c1", "upgrade_cabin", '{"reservation": "M4XW9B"}'),))
     resumes.decide(dana.caller, at, pause.id, b.version_of(pause).run_revision, b.approve_all(pause))
+    other = b.make_pause(at, pending=(b.call("c1", "change_seat"),))
+    long = b.approve_all(other, "deny", note="Not in the fare. " * 300)
+    resumes.decide(dana.caller, at, other.id, b.version_of(other).run_revision, long)
     page = text(dana.client.get("/receipts/"))
-    for words in (dana.caller.display_name or dana.name, "upgrade_cabin", "M4XW9B", "approval"):
+    for words in (dana.caller.display_name or dana.name, "upgrade_cabin", "M4XW9B", "1 approved"):
         assert words in page, words
+    # A list reads no long answer, so that it says of this one only that it was given.
+    assert "answered, approval" in page
+    assert "1 denied" not in page
+
+
+def test_a_search_that_finds_nothing_in_the_queue_leads_to_the_receipts(scope: str) -> None:
+    dana = make_person(scope, Role.APPROVER)
+    page = text(dana.client.get("/?tab=all&q=upgrade"))
+    assert "What was decided stands in the receipts." in page
+    assert '<a href="/receipts/">Look through the receipts</a>' in page
 
 
 # -- profile -----------------------------------------------------------------------------------------------------

@@ -143,6 +143,7 @@ class Empty:
     title: str
     text: str
     link: Link | None = None
+    other: Link | None = None
 
 
 @dataclass(frozen=True, slots=True)

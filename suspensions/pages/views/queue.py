@@ -210,8 +210,9 @@ def _empty(visit: Visit, tab: str) -> Empty:
         everything = visit.request.path + (f"?tab={tab}" if tab else "")
         return Empty(
             f"No pause matches {words}",
-            "Searched tools, notes, arguments and ids of what this tab lists.",
+            "Searched tools, notes, arguments and ids of what this tab lists. What was decided stands in the receipts.",
             Link("Clear the filters", everything),
+            Link("Look through the receipts", visit.href("receipts")),
         )
     if tab == "" and visit.counts.waiting:
         many = bounded(visit.counts.waiting)

@@ -20,10 +20,11 @@ from suspensions.pages.lives import actor_words
 from suspensions.pages.queue_rows import call_lines
 from suspensions.pages.receipt_pages import Shown, at_and_actor, document, receipt_of, receipt_page, verify_box
 from suspensions.pages.rendering import render_fragment, render_page, wants_fragment
+from suspensions.pages.standings import decisions_in, summary
 from suspensions.pages.views.queue import choice
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.queries import receipts
-from suspensions.queries.lately import pauses_of
+from suspensions.queries.lately import pauses_of, short_answers
 from suspensions.queries.pause_page import read_pause
 from suspensions.queries.people import display_names
 
@@ -106,15 +107,23 @@ def _version(receipt: Receipt) -> Any:
 def _rows(visit: Visit, found: Sequence[Receipt]) -> list[ReceiptRow]:
     names = display_names(at_and_actor(receipt)[1].principal for receipt in found)
     pauses = pauses_of([_version(receipt).suspension_id for receipt in found])
-    return [_row(visit, receipt, names, pauses.get(_version(receipt).suspension_id)) for receipt in found]
+    answers = short_answers([receipt.version.suspension_id for receipt in found if isinstance(receipt, Admission)])
+    rows = []
+    for receipt in found:
+        suspension_id = _version(receipt).suspension_id
+        decided = decisions_in(answers.get(suspension_id, b""))
+        rows.append(_row(visit, receipt, names, pauses.get(suspension_id), summary(decided)))
+    return rows
 
 
-def _row(visit: Visit, receipt: Receipt, names: dict[str, str], pause: SuspensionItem | None) -> ReceiptRow:
+def _row(
+    visit: Visit, receipt: Receipt, names: dict[str, str], pause: SuspensionItem | None, decided: str
+) -> ReceiptRow:
     calls, more_calls = call_lines(pause, CALLS_SHOWN)
     version, (at, actor) = _version(receipt), at_and_actor(receipt)
     match receipt:
         case Admission():
-            text = receipt.reason.value.replace("_", " ")
+            text = decided or f"answered, {receipt.reason.value.replace('_', ' ')}"
         case Start():
             text = f"to {receipt.lease_owner}" if receipt.lease_owner else "without a lease"
         case Expiry():
