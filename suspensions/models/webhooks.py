@@ -79,6 +79,8 @@ class WebhookDelivery(models.Model):
         indexes = [
             models.Index(name="webhook_delivery_due", fields=["webhook", "next_at", "id"], condition=_PENDING),
             models.Index(name="webhook_delivery_list", fields=["webhook", "id"]),
+            # Purging a run looks for what was told of it.
+            models.Index(name="webhook_delivery_run", fields=["run_id"], condition=Q(run_id__isnull=False)),
             models.Index(name="webhook_delivery_settled", fields=["created_at"], condition=_SETTLED),
         ]
 

@@ -30,6 +30,7 @@ RUN_TABLES = (
     ("run_result", "run_id"),
     ("run_content", "run_id"),
     ("interaction", "run_id"),
+    ("webhook_delivery", "run_id"),
     ("event", "chain"),
 )
 """What a run leaves, children before parents, and the column that bears its id."""

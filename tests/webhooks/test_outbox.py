@@ -17,7 +17,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.webhooks import BACKOFF, CLAIMED_FOR, Answer, Claimed, DeliveryState, next_try
 from suspensions.operations import deliveries, webhooks
 from suspensions.operations.deliveries import FAR, FAR_EVERY, KEPT_FOR, Lookout, claim_due, keep_answer
+from suspensions.operations.transactions import in_transaction
 from suspensions.queries.webhooks import backlog, list_deliveries
+from suspensions.store import purge
 from tests.store.rows import execute, rows
 from tests.support.builders import admit, at, caller, fresh_scope, make_pause, make_run, start
 from tests.support.receivers import add_webhook
@@ -278,3 +280,23 @@ def test_a_webhooks_row_is_read_without_its_secret(act: Callable[..., Any], ping
 def test_next_try_ends() -> None:
     now = clock.now()
     assert [next_try(attempt, now) for attempt in (1, 6, 7, 8)] == [now + BACKOFF[0], now + BACKOFF[5], None, None]
+
+
+def test_what_was_told_of_a_run_goes_with_it() -> None:
+    """With every other table that tells of runs; see the suite of retention."""
+    scope = fresh_scope()
+    webhook_id, _ = add_webhook(scope, URL)
+    gone, kept = make_run(scope), make_run(scope)
+    Lookout().look()
+    claimed = claim_due()
+
+    def remove() -> None:
+        purge.open_window(clock.now())
+        purge.remove_runs([gone.id])
+        purge.close_window()
+
+    in_transaction(remove)
+    for each in claimed:
+        keep_answer(each, TAKEN)
+    assert the_delivery(webhook_id).told.run_id == kept.id
+    assert the_delivery(webhook_id).state is DeliveryState.DELIVERED
