@@ -49,6 +49,15 @@ def _receipt(kind: str, name: str) -> Callable[[Scenery], str]:
     return lambda made: f"/receipts/{kind}/{made.pauses[name].run_id}/{made.pauses[name].id}"
 
 
+def _webhook(name: str) -> Callable[[Scenery], str]:
+    return lambda made: f"/access/webhooks/{made.webhooks[name]}"
+
+
+def _renew(page: Page) -> None:
+    page.get_by_role("button", name="Renew the secret").click()
+    page.wait_for_selector("#the-secret")
+
+
 def _at(address: str) -> Callable[[Scenery], str]:
     return lambda made: address
 
@@ -193,6 +202,9 @@ SCREENS = {
     "interactions-resolved": Screen(_at("/interactions/?part=resolved")),
     "access": Screen(_at("/access/")),
     "access-refused": Screen(_at("/access/"), _refuse_token),
+    "webhook": Screen(_webhook("pager")),
+    "webhook-gone": Screen(_webhook("gone")),
+    "webhook-new": Screen(_webhook("new"), _renew),
     "health": Screen(_at("/health/")),
     "profile": Screen(_at("/profile/")),
     "not-found": Screen(_at("/suspensions/sus_01kkgxfm7dfgpt9g8j27szz10y")),

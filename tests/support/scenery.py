@@ -13,7 +13,21 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.values import SYSTEM, Admission, Holder, NewInteraction, Reason, Suspension
-from suspensions.operations import access, closures, interactions, leases, looking, progress, resumes, runs, suspensions
+from suspensions.domain.webhooks import Answer
+from suspensions.operations import (
+    access,
+    closures,
+    deliveries,
+    interactions,
+    leases,
+    looking,
+    progress,
+    resumes,
+    runs,
+    suspensions,
+    webhooks,
+)
+from suspensions.queries.webhooks import list_deliveries
 from tests.support import builders as b
 from tests.support.page_samples import CERTIFICATE, FLIGHTS, HOSTILE
 from tests.support.people import PASSWORD, Person, make_person
@@ -70,6 +84,7 @@ class Scenery:
     pauses: dict[str, Suspension] = field(default_factory=dict)
     admissions: dict[str, Admission] = field(default_factory=dict)
     issuer: Issuer | None = None
+    webhooks: dict[str, str] = field(default_factory=dict)
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def ago(self, **parts: float) -> datetime:
@@ -144,6 +159,7 @@ def build(scope: Scope) -> Scenery:
     _questions(made)
     _issuers(made)
     _closed(made)
+    _webhooks(made)
     return made
 
 
@@ -285,3 +301,43 @@ def _closed(made: Scenery) -> None:
         version = admission.version
         start = resumes.get_start(ines, admission.scope, version.run_id, version.suspension_id)
         closures.close_resume(ines, *sign(request_for(ines, admission, start, made.issuer), made.issuer, "osl-2/17"))
+
+
+def _webhooks(made: Scenery) -> None:
+    """One that took some, is waiting for one, and gave up another; one that is gone; one that was told nothing yet."""
+    admin = made.people["ines"].caller
+    with b.at(made.ago(hours=11)):
+        for name, url, description, types in (
+            ("pager", "https://pager.example/hooks/halden?key=0000", "Pager of the night shift", ["run.cancelled"]),
+            (
+                "gone",
+                "https://chat.example/incoming/T024BE7LD/B024BE7LH",
+                "Old chat",
+                ["run.expired", "resume.expired"],
+            ),
+            ("new", "https://desk.example/cortex", "", ["resume.closed"]),
+        ):
+            made.webhooks[name] = webhooks.add_webhook(admin, made.scope, url, description, types)[0].id
+    pager, gone = made.webhooks["pager"], made.webhooks["gone"]
+    with b.at(made.ago(hours=10)):
+        webhooks.ping_webhook(admin, gone)
+    _deliver(made.ago(hours=10), Answer(410))
+    for hours, answer in ((9, Answer(200)), (8.9, Answer(503)), (3, Answer(None, "no connection"))):
+        with b.at(made.ago(hours=hours)):
+            webhooks.ping_webhook(admin, pager)
+        _deliver(made.ago(hours=hours), answer)
+        while (again := _due_at(pager)) is not None and again < made.now:
+            _deliver(again, answer)
+    with b.at(made.ago(minutes=30)):
+        deliveries.Lookout().look()
+    _deliver(made.ago(minutes=30), Answer(204))
+
+
+def _due_at(webhook_id: str) -> datetime | None:
+    return list_deliveries(webhook_id, None, 1).items[0].next_at
+
+
+def _deliver(instant: datetime, answer: Answer) -> None:
+    with b.at(instant):
+        for claimed in deliveries.claim_due():
+            deliveries.keep_answer(claimed, answer)
