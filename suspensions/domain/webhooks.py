@@ -128,6 +128,8 @@ class Answer:
 
     status: int | None
     error: str = ""
+    late: bool = False
+    """Whether it took all the time there was: whoever is sent to with it had to wait as long."""
 
     @property
     def taken(self) -> bool:

@@ -10,6 +10,8 @@ from suspensions.notify.sending import Sender
 from suspensions.operations.deliveries import Lookout, claim_due, forget_settled, keep_answer
 
 FORGET_EVERY = 600.0
+LEFT_ALONE = 60.0
+"""Seconds for which a webhook is left alone that did not answer in time: all that is sent with it waits as long."""
 
 
 @dataclass(slots=True)
@@ -33,17 +35,22 @@ class Deliverer:
     asked_to_stop: Callable[[], bool]
     _lookout: Lookout = field(default_factory=Lookout)
     _forgot_at: float | None = None
+    _left_alone: dict[str, float] = field(default_factory=dict)
 
     def turn(self) -> DeliveryReport:
         """Look, then send until nothing is due. Between two handfuls it stops where that was asked."""
         report = DeliveryReport(found=self._lookout.look())
         while not self.asked_to_stop():
-            claimed = claim_due()
+            now = time.monotonic()
+            self._left_alone = {webhook: until for webhook, until in self._left_alone.items() if until > now}
+            claimed = claim_due(self._left_alone)
             if not claimed:
                 self._forget()
                 break
             for each, answer in zip(claimed, self.sender.send(claimed), strict=True):
                 keep_answer(each, answer)
+                if answer.late:
+                    self._left_alone[each.webhook_id] = time.monotonic() + LEFT_ALONE
                 if answer.taken:
                     report.delivered += 1
                 else:

@@ -57,7 +57,7 @@ class Sender:
             async with asyncio.timeout(self._within):
                 return await self._post(client, claimed)
         except (TimeoutError, httpx.TimeoutException):
-            return Answer(None, f"no answer within {self._within:g} seconds")
+            return Answer(None, f"no answer within {self._within:g} seconds", late=True)
         except AddressRefused as refused:
             return Answer(None, str(refused))
         except httpx.ConnectError as error:

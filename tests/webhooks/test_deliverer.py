@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from threading import Event, Thread
@@ -21,14 +23,14 @@ from suspensions.management import delivering
 from suspensions.notify.deliverer import Deliverer, DeliveryReport
 from suspensions.notify.sending import Sender
 from suspensions.operations import webhooks
-from suspensions.operations.deliveries import claim_due
+from suspensions.operations.deliveries import AT_ONCE, claim_due
 from suspensions.operations.sweep import sweep_once
 from suspensions.queries.health_page import beats
 from suspensions.queries.webhooks import list_deliveries
 from tests.store.rows import rows
 from tests.support.builders import at, caller, fresh_scope, make_pause, make_run
 from tests.support.eventually import eventually
-from tests.support.receivers import Receiver, add_webhook
+from tests.support.receivers import Receiver, add_webhook, running_receiver
 from tests.support.threads import PATIENCE, together
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +44,23 @@ def turn() -> DeliveryReport:
     """One turn of a deliverer of its own."""
     with Sender(allow_private=True) as sender:
         return Deliverer(sender, never).turn()
+
+
+@contextmanager
+def process_of(command: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process of its own, which ends with the block at the latest."""
+    with subprocess.Popen(
+        [sys.executable, "manage.py", command],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"LOG_LEVEL": "DEBUG", "WEBHOOK_ALLOW_PRIVATE": "true"},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def states(webhook_id: str) -> list[DeliveryState]:
@@ -106,6 +125,38 @@ def test_one_that_was_killed_before_it_sent_is_made_up_for(receiver: Receiver) -
     with at(clock.now() + CLAIMED_FOR):
         assert turn() == DeliveryReport(delivered=1)
     assert len(receiver.received) == 1
+
+
+def test_one_that_does_not_answer_is_left_alone_and_the_others_are_served(receiver: Receiver, scope: str) -> None:
+    admin = caller(scope, Role.ADMIN)
+    receiver.hold = Event()
+    with running_receiver() as prompt, Sender(allow_private=True, within=0.2) as sender:
+        slow, quick = (add_webhook(Scope.parse(scope), url)[0] for url in (receiver.url, prompt.url))
+        for webhook_id in (slow, quick):
+            for _ in range(AT_ONCE * 2):
+                webhooks.ping_webhook(admin, webhook_id)
+        deliverer = Deliverer(sender, never)
+        assert deliverer.turn() == DeliveryReport(delivered=AT_ONCE * 2, failed=AT_ONCE)
+        assert deliverer.turn() == DeliveryReport()
+    attempts = [delivery.attempts for delivery in list_deliveries(slow, None, 100).items]
+    assert sorted(attempts) == [0] * AT_ONCE + [1] * AT_ONCE
+
+
+def test_one_that_was_killed_while_it_sent_is_made_up_for_with_the_same_id(receiver: Receiver) -> None:
+    scope = fresh_scope()
+    webhook_id, secret = add_webhook(scope, receiver.url)
+    make_run(scope)
+    receiver.hold = Event()
+    with process_of("deliver") as process:
+        eventually(lambda: len(receiver.received) == 1)
+        process.kill()
+        process.wait(PATIENCE)
+    receiver.hold.set()
+    with at(clock.now() + CLAIMED_FOR):
+        assert turn() == DeliveryReport(delivered=1)
+    first, second = receiver.verified(secret)
+    assert first == second
+    assert states(webhook_id) == [DeliveryState.DELIVERED]
 
 
 def test_a_secret_that_was_renewed_signs_the_next_delivery(receiver: Receiver, scope: str) -> None:
@@ -173,25 +224,15 @@ def test_deliver_once_says_what_it_did(receiver: Receiver) -> None:
     assert out.getvalue() == "found 1, delivered 0, failed 1\n"
 
 
-@pytest.mark.parametrize("command", [["deliver"], ["sweep"]])
-def test_a_process_delivers_until_it_is_asked_to_stop(receiver: Receiver, command: list[str]) -> None:
+@pytest.mark.parametrize("command", ["deliver", "sweep"])
+def test_a_process_delivers_until_it_is_asked_to_stop(receiver: Receiver, command: str) -> None:
     scope = fresh_scope()
     webhook_id, secret = add_webhook(scope, f"{receiver.url}/secret-path")
     make_run(scope)
-    with subprocess.Popen(
-        [sys.executable, "manage.py", *command],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"LOG_LEVEL": "DEBUG", "WEBHOOK_ALLOW_PRIVATE": "true"},
-    ) as process:
-        try:
-            eventually(lambda: states(webhook_id) == [DeliveryState.DELIVERED])
-            process.terminate()
-            _, said = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
+    with process_of(command) as process:
+        eventually(lambda: states(webhook_id) == [DeliveryState.DELIVERED])
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert secret not in said
     assert "secret-path" not in said

@@ -145,7 +145,7 @@ def test_one_byte_now_and_then_does_not_keep_us(raw: Callable[[Callable[[socket.
             peer.sendall(b"x")
 
     with Sender(allow_private=True, within=0.3) as sender:
-        assert sender.send([claimed(raw(drip))]) == [Answer(None, "no answer within 0.3 seconds")]
+        assert sender.send([claimed(raw(drip))]) == [Answer(None, "no answer within 0.3 seconds", late=True)]
 
 
 def test_the_body_of_an_answer_is_not_waited_for(raw: Callable[[Callable[[socket.socket, Event], None]], str]) -> None:
