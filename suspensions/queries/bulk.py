@@ -12,8 +12,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Actor, PendingCall, Reason
 from suspensions.models import Suspension
+from suspensions.models.receipt_rows import read_actor
 from suspensions.queries.reach import within
-from suspensions.queries.rows import read_actor
 
 _COLUMNS = (
     "id",

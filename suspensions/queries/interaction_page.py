@@ -14,9 +14,9 @@ from suspensions.domain.reach import Reach
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Interaction, Page
 from suspensions.models import Interaction as InteractionRow
+from suspensions.models.receipt_rows import read_actor
 from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
-from suspensions.queries.rows import read_actor
 
 PARTS = ("open", "answered", "resolved")
 _COLUMNS = (

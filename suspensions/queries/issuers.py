@@ -8,7 +8,7 @@ from datetime import datetime
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Actor
 from suspensions.models import ProofIssuer
-from suspensions.queries.rows import read_actor
+from suspensions.models.receipt_rows import read_actor
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from suspensions.domain.standing import Stand, stand_of
 from suspensions.domain.values import Admission, Closure, Expiry, Reason, Run, Start, Suspension
 from suspensions.models import Run as RunRow
 from suspensions.models import Suspension as SuspensionRow
+from suspensions.models.receipt_rows import read_actor
 from suspensions.queries import receipts
 from suspensions.queries.reach import within
-from suspensions.queries.rows import RUN_COLUMNS, read_actor, to_run
+from suspensions.queries.rows import RUN_COLUMNS, to_run
 
 _COLUMNS = (
     "id",

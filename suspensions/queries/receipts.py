@@ -16,99 +16,35 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import (
     Admission,
-    ClaimVersion,
     Closure,
-    ClosureRequest,
     Expiry,
     Page,
-    Reason,
     Start,
 )
 from suspensions.domain.verification import Receipt
 from suspensions.models import Admission as AdmissionRow
 from suspensions.models import Closure as ClosureRow
 from suspensions.models import StartOrExpiry
+from suspensions.models.receipt_rows import ADMISSION, CLOSURE, OUTCOME, to_admission, to_closure, to_outcome
 from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
-from suspensions.queries.rows import read_actor
 
 KINDS = ("admission", "start", "expiry", "closure")
-
-_ADMISSION = (
-    "suspension_id",
-    "run_id",
-    "scope",
-    "schema_version",
-    "run_revision",
-    "input_sha256",
-    "input_bytes",
-    "request_digest",
-    "suspension_digest",
-    "claimed_revision",
-    "admitted_at",
-    "admitted_by",
-    "reason",
-    "start_by",
-    "lease_owner",
-    "lease_epoch",
-    "event_id",
-    "record_sha256",
-)
-_OUTCOME = (
-    "suspension_id",
-    "kind",
-    "run_id",
-    "scope",
-    "schema_version",
-    "run_revision",
-    "request_digest",
-    "at",
-    "actor",
-    "lease_owner",
-    "lease_epoch",
-    "request_id",
-    "expired_revision",
-    "event_id",
-    "record_sha256",
-)
-_CLOSURE = (
-    "suspension_id",
-    "run_id",
-    "scope",
-    "schema_version",
-    "version_revision",
-    "admission_digest",
-    "start_digest",
-    "request_revision",
-    "actor",
-    "issuer",
-    "issuer_revision",
-    "proof_ref",
-    "proof_digest",
-    "observed_at",
-    "expires_at",
-    "request_digest",
-    "event_id",
-    "run_revision",
-    "closed_at",
-    "closed_by",
-    "record_sha256",
-)
 
 
 def of_pause(suspension_id: str) -> tuple[Admission | None, Start | Expiry | None, Closure | None]:
     """What followed on a pause: its admission with the input, its start or expiry, its closure."""
-    admission = AdmissionRow.objects.filter(suspension_id=suspension_id).values(*_ADMISSION, "input").first()
+    admission = AdmissionRow.objects.filter(suspension_id=suspension_id).values(*ADMISSION, "input").first()
     if admission is None:
         return None, None, None
-    outcome = StartOrExpiry.objects.filter(suspension_id=suspension_id).values(*_OUTCOME).first()
+    outcome = StartOrExpiry.objects.filter(suspension_id=suspension_id).values(*OUTCOME).first()
     closure = None
     if outcome is not None and outcome["kind"] == "start":
-        closure = ClosureRow.objects.filter(suspension_id=suspension_id).values(*_CLOSURE).first()
+        closure = ClosureRow.objects.filter(suspension_id=suspension_id).values(*CLOSURE).first()
     return (
-        _to_admission(admission),
-        None if outcome is None else _to_outcome(outcome),
-        None if closure is None else _to_closure(closure),
+        to_admission(admission),
+        None if outcome is None else to_outcome(outcome),
+        None if closure is None else to_closure(closure),
     )
 
 
@@ -140,10 +76,10 @@ def list_receipts(kind: str, reach: Reach, words: str, cursor: str | None, limit
 def _table(kind: str) -> tuple[QuerySet[Any], tuple[str, ...], str]:
     """The rows of a kind, its columns, and the column that names who did it."""
     if kind == "admission":
-        return AdmissionRow.objects.all(), _ADMISSION, "admitted_by"
+        return AdmissionRow.objects.all(), ADMISSION, "admitted_by"
     if kind == "closure":
-        return ClosureRow.objects.all(), _CLOSURE, "closed_by"
-    return StartOrExpiry.objects.filter(kind=kind), _OUTCOME, "actor"
+        return ClosureRow.objects.all(), CLOSURE, "closed_by"
+    return StartOrExpiry.objects.filter(kind=kind), OUTCOME, "actor"
 
 
 def _matching(kind: str, words: str, person: str) -> Q:
@@ -158,90 +94,12 @@ def _matching(kind: str, words: str, person: str) -> Q:
 
 def _to_receipt(kind: str, row: Mapping[str, Any]) -> Receipt:
     if kind == "admission":
-        return _to_admission(row)
-    return _to_closure(row) if kind == "closure" else _to_outcome(row)
-
-
-def _to_admission(row: Mapping[str, Any]) -> Admission:
-    return Admission(
-        schema_version=row["schema_version"],
-        scope=Scope(row["scope"]),
-        version=ClaimVersion(row["run_id"], row["suspension_id"], row["run_revision"]),
-        input=bytes(row["input"]) if "input" in row else None,
-        input_sha256=row["input_sha256"],
-        input_bytes=row["input_bytes"],
-        request_digest=row["request_digest"],
-        suspension_digest=row["suspension_digest"],
-        claimed_revision=row["claimed_revision"],
-        admitted_at=row["admitted_at"],
-        admitted_by=read_actor(row["admitted_by"]),
-        reason=Reason(row["reason"]),
-        start_by=row["start_by"],
-        lease_owner=row["lease_owner"],
-        lease_epoch=row["lease_epoch"],
-        event_id=row["event_id"],
-        record_sha256=row["record_sha256"],
-    )
-
-
-def _to_outcome(row: Mapping[str, Any]) -> Start | Expiry:
-    version = ClaimVersion(row["run_id"], row["suspension_id"], row["run_revision"])
-    if row["kind"] == "expiry":
-        return Expiry(
-            schema_version=row["schema_version"],
-            version=version,
-            scope=Scope(row["scope"]),
-            request_digest=row["request_digest"],
-            event_id=row["event_id"],
-            run_revision=row["expired_revision"],
-            expired_at=row["at"],
-            expired_by=read_actor(row["actor"]),
-            record_sha256=row["record_sha256"],
-        )
-    return Start(
-        schema_version=row["schema_version"],
-        version=version,
-        scope=Scope(row["scope"]),
-        request_digest=row["request_digest"],
-        started_at=row["at"],
-        started_by=read_actor(row["actor"]),
-        lease_owner=row["lease_owner"],
-        lease_epoch=row["lease_epoch"],
-        request_id=row["request_id"],
-        event_id=row["event_id"],
-        record_sha256=row["record_sha256"],
-    )
-
-
-def _to_closure(row: Mapping[str, Any]) -> Closure:
-    request = ClosureRequest(
-        schema_version=row["schema_version"],
-        scope=Scope(row["scope"]),
-        version=ClaimVersion(row["run_id"], row["suspension_id"], row["version_revision"]),
-        admission_digest=row["admission_digest"],
-        start_digest=row["start_digest"],
-        run_revision=row["request_revision"],
-        actor=row["actor"],
-        issuer=row["issuer"],
-        issuer_revision=row["issuer_revision"],
-        proof_ref=row["proof_ref"],
-        proof_digest=row["proof_digest"],
-        observed_at=row["observed_at"],
-        expires_at=row["expires_at"],
-    )
-    return Closure(
-        request=request,
-        request_digest=row["request_digest"],
-        event_id=row["event_id"],
-        run_revision=row["run_revision"],
-        closed_at=row["closed_at"],
-        closed_by=read_actor(row["closed_by"]),
-        record_sha256=row["record_sha256"],
-    )
+        return to_admission(row)
+    return to_closure(row) if kind == "closure" else to_outcome(row)
 
 
 def starts_of(suspension_ids: Sequence[str]) -> dict[str, Start]:
     """The starts of these pauses, by pause."""
-    rows = StartOrExpiry.objects.filter(suspension_id__in=suspension_ids, kind="start").values(*_OUTCOME)
-    found = ((row["suspension_id"], _to_outcome(row)) for row in rows)
+    rows = StartOrExpiry.objects.filter(suspension_id__in=suspension_ids, kind="start").values(*OUTCOME)
+    found = ((row["suspension_id"], to_outcome(row)) for row in rows)
     return {suspension_id: start for suspension_id, start in found if isinstance(start, Start)}

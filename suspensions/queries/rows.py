@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from suspensions.domain.errors import MalformedJson, StoredRecordBroken
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ResumeState, RunState
 from suspensions.domain.strict_json import loads
-from suspensions.domain.values import Actor, Event, EventType, Lease, Reason, Run, SuspensionItem
+from suspensions.domain.values import Event, EventType, Lease, Reason, Run, SuspensionItem
+from suspensions.models.receipt_rows import read_actor
 
 RUN_COLUMNS = (
     "id",
@@ -134,12 +134,6 @@ def to_event(row: Mapping[str, Any]) -> Event:
         actor=read_actor(row["actor"]),
         data=_read_json(row["data"]),
     )
-
-
-@lru_cache(maxsize=1024)
-def read_actor(text: str) -> Actor:
-    members = loads(text)
-    return Actor(members["principal"], members["via"])
 
 
 def _read_json(content: Any) -> Any:

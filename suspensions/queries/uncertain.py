@@ -10,25 +10,11 @@ from django.db.models import OuterRef, Q, Subquery
 from suspensions.domain.cursors import make_cursor, read_cursor
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ResumeState, RunState
-from suspensions.domain.values import ClaimVersion, Page, Run, Start
+from suspensions.domain.values import Page, Run, Start
 from suspensions.models import Progress, StartOrExpiry
 from suspensions.models import Run as RunRow
-from suspensions.queries.rows import RUN_COLUMNS, read_actor, to_run
-
-_START_COLUMNS = (
-    "suspension_id",
-    "scope",
-    "schema_version",
-    "run_revision",
-    "request_digest",
-    "at",
-    "actor",
-    "lease_owner",
-    "lease_epoch",
-    "request_id",
-    "event_id",
-    "record_sha256",
-)
+from suspensions.queries.receipts import starts_of
+from suspensions.queries.rows import RUN_COLUMNS, to_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +53,7 @@ def list_uncertain(
             : limit + 1
         ]
     )
-    starts = _starts([row["admission_id"] for row in found[:limit]])
+    starts = starts_of([row["admission_id"] for row in found[:limit]])
     items = tuple(
         UncertainResume(
             run=to_run(row),
@@ -79,23 +65,3 @@ def list_uncertain(
     )
     following = make_cursor(binding, items[-1].start.version.suspension_id) if len(found) > limit else None
     return Page(items, following)
-
-
-def _starts(suspension_ids: list[str]) -> dict[str, Start]:
-    rows = StartOrExpiry.objects.filter(suspension_id__in=suspension_ids, kind="start")
-    return {
-        row["suspension_id"]: Start(
-            schema_version=row["schema_version"],
-            version=ClaimVersion(row["run_id"], row["suspension_id"], row["run_revision"]),
-            scope=Scope(row["scope"]),
-            request_digest=row["request_digest"],
-            started_at=row["at"],
-            started_by=read_actor(row["actor"]),
-            lease_owner=row["lease_owner"],
-            lease_epoch=row["lease_epoch"],
-            request_id=row["request_id"],
-            event_id=row["event_id"],
-            record_sha256=row["record_sha256"],
-        )
-        for row in rows.values(*_START_COLUMNS, "run_id")
-    }

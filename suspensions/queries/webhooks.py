@@ -15,8 +15,8 @@ from suspensions.domain.values import Page
 from suspensions.domain.webhooks import Delivery, DeliveryState, Told, Webhook
 from suspensions.models import Webhook as WebhookRow
 from suspensions.models import WebhookDelivery
+from suspensions.models.receipt_rows import read_actor
 from suspensions.queries.reach import within
-from suspensions.queries.rows import read_actor
 
 
 @dataclass(frozen=True, slots=True)

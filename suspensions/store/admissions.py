@@ -37,34 +37,15 @@ from suspensions.domain.values import (
     Snapshot,
     complete,
 )
-from suspensions.models.fields import from_database, read_instant
+from suspensions.models.fields import from_database
+from suspensions.models.receipt_rows import ADMISSION, read_actor, to_admission
 from suspensions.store import guards, run_rows, sql, suspension_rows
 from suspensions.store.progress import first_snapshot
-from suspensions.store.run_rows import RunRow, Told, actor_text, move, read_actor
+from suspensions.store.run_rows import RunRow, Told, actor_text, move
 from suspensions.store.suspension_rows import SuspensionRow
 
-COLUMNS = (
-    "suspension_id",
-    "run_id",
-    "scope",
-    "schema_version",
-    "run_revision",
-    "input_sha256",
-    "input_bytes",
-    "request_digest",
-    "suspension_digest",
-    "claimed_revision",
-    "admitted_at",
-    "admitted_by",
-    "reason",
-    "start_by",
-    "lease_owner",
-    "lease_epoch",
-    "event_id",
-    "record_sha256",
-)
-SELECT = ", ".join(f"resume_admission.{column}" for column in COLUMNS)
-WIDTH = len(COLUMNS)
+SELECT = ", ".join(f"resume_admission.{column}" for column in ADMISSION)
+WIDTH = len(ADMISSION)
 
 
 class Answer(Protocol):
@@ -273,27 +254,8 @@ def read_admission(values: tuple[Any, ...], content: bytes | None = None) -> Adm
     """The value of the columns in SELECT; None where an outer join found none."""
     if values[0] is None:
         return None
-    columns = dict(zip(COLUMNS, values, strict=False))
-    admitted_at = read_instant(columns["admitted_at"])
-    return Admission(
-        schema_version=columns["schema_version"],
-        scope=Scope(columns["scope"]),
-        version=ClaimVersion(columns["run_id"], columns["suspension_id"], columns["run_revision"]),
-        input=content,
-        input_sha256=columns["input_sha256"],
-        input_bytes=columns["input_bytes"],
-        request_digest=columns["request_digest"],
-        suspension_digest=columns["suspension_digest"],
-        claimed_revision=columns["claimed_revision"],
-        admitted_at=admitted_at,
-        admitted_by=read_actor(columns["admitted_by"]),
-        reason=Reason(columns["reason"]),
-        start_by=from_database(columns["start_by"]),
-        lease_owner=columns["lease_owner"],
-        lease_epoch=columns["lease_epoch"],
-        event_id=columns["event_id"],
-        record_sha256=columns["record_sha256"],
-    )
+    row = dict(zip(ADMISSION, values, strict=False))
+    return to_admission(row if content is None else {**row, "input": content})
 
 
 # -- reading -----------------------------------------------------------------------------------------

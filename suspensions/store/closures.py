@@ -26,7 +26,6 @@ from suspensions.domain.states import RunState
 from suspensions.domain.texts import require_limit
 from suspensions.domain.values import (
     Actor,
-    ClaimVersion,
     Closure,
     ClosureRequest,
     EventType,
@@ -34,35 +33,12 @@ from suspensions.domain.values import (
     Start,
     complete,
 )
-from suspensions.models.fields import read_instant
+from suspensions.models.receipt_rows import CLOSURE, to_closure
 from suspensions.store import resume_rows, run_rows, runs, sql
 from suspensions.store.interaction_rows import resolve_open_interactions
-from suspensions.store.run_rows import RunRow, Told, actor_text, move, read_actor
+from suspensions.store.run_rows import RunRow, Told, actor_text, move
 
-COLUMNS = (
-    "suspension_id",
-    "run_id",
-    "scope",
-    "schema_version",
-    "version_revision",
-    "admission_digest",
-    "start_digest",
-    "request_revision",
-    "actor",
-    "issuer",
-    "issuer_revision",
-    "proof_ref",
-    "proof_digest",
-    "observed_at",
-    "expires_at",
-    "request_digest",
-    "event_id",
-    "run_revision",
-    "closed_at",
-    "closed_by",
-    "record_sha256",
-)
-SELECT = ", ".join(f"resume_closure.{column}" for column in COLUMNS)
+SELECT = ", ".join(f"resume_closure.{column}" for column in CLOSURE)
 
 
 def close_resume(request: ClosureRequest, proof: bytes, actor: Actor) -> Closure:
@@ -187,33 +163,7 @@ def _columns(closure: Closure, proof: bytes) -> dict[str, Any]:
 
 def read_closure(values: tuple[Any, ...]) -> Closure:
     """The value of the columns in SELECT."""
-    columns = dict(zip(COLUMNS, values, strict=True))
-    observed_at, expires_at = read_instant(columns["observed_at"]), read_instant(columns["expires_at"])
-    closed_at = read_instant(columns["closed_at"])
-    request = ClosureRequest(
-        schema_version=columns["schema_version"],
-        scope=Scope(columns["scope"]),
-        version=ClaimVersion(columns["run_id"], columns["suspension_id"], columns["version_revision"]),
-        admission_digest=columns["admission_digest"],
-        start_digest=columns["start_digest"],
-        run_revision=columns["request_revision"],
-        actor=columns["actor"],
-        issuer=columns["issuer"],
-        issuer_revision=columns["issuer_revision"],
-        proof_ref=columns["proof_ref"],
-        proof_digest=columns["proof_digest"],
-        observed_at=observed_at,
-        expires_at=expires_at,
-    )
-    return Closure(
-        request=request,
-        request_digest=columns["request_digest"],
-        event_id=columns["event_id"],
-        run_revision=columns["run_revision"],
-        closed_at=closed_at,
-        closed_by=read_actor(columns["closed_by"]),
-        record_sha256=columns["record_sha256"],
-    )
+    return to_closure(dict(zip(CLOSURE, values, strict=True)))
 
 
 def _find(scope: Scope, run_id: str, suspension_id: str) -> Closure | None:

@@ -20,9 +20,9 @@ from suspensions.domain.strict_json import content_digest, loads
 from suspensions.domain.values import Admission, Closure, Event, EventType, Expiry, Start
 from suspensions.domain.verification import Finding, Head, Stored, Unreadable, require_recomputable
 from suspensions.models.fields import from_database, read_instant
+from suspensions.models.receipt_rows import OUTCOME, read_actor
 from suspensions.store import admissions, closures, interaction_rows, resume_rows, run_rows, sql, suspension_rows
 from suspensions.store.interaction_rows import InteractionRow
-from suspensions.store.run_rows import read_actor
 
 T = TypeVar("T")
 HASHED = (Event, Admission, Start, Expiry, Closure)
@@ -279,7 +279,7 @@ def _gather_outcomes(gathered: _Gathered, run_ids: list[str]) -> None:
     statement = f"SELECT {resume_rows.SELECT}, principal FROM resume_start_or_expiry"
     for row in sql.fetch_all(f"{statement} WHERE {sql.among('run_id', run_ids)}", run_ids):
         outcome = gathered.read(row[1], row[0], row[2], lambda: resume_rows.read_outcome(row))  # noqa: B023
-        if outcome is not None and read_actor(row[resume_rows.COLUMNS.index("actor")]).principal != row[-1]:
+        if outcome is not None and read_actor(row[OUTCOME.index("actor")]).principal != row[-1]:
             gathered.misfiled[row[2]].append(Finding(row[1], row[0], row[2], "is filed under another principal"))
         for kind, receipt in zip(("start", "expiry"), outcome or (None, None), strict=True):
             if receipt is not None:

@@ -12,8 +12,8 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import loads
 from suspensions.domain.values import EventType
 from suspensions.models.fields import read_instant
+from suspensions.models.receipt_rows import read_actor
 from suspensions.store import sql
-from suspensions.store.run_rows import read_actor
 
 
 def limit_waiting(milliseconds: int) -> None:

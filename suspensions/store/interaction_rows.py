@@ -14,16 +14,9 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import SYSTEM, Actor, Event, EventType, Interaction
 from suspensions.models.fields import from_database, read_instant
+from suspensions.models.receipt_rows import read_actor
 from suspensions.store import sql
-from suspensions.store.run_rows import (
-    RunRow,
-    Told,
-    actor_text,
-    chained,
-    insert_event,
-    move,
-    read_actor,
-)
+from suspensions.store.run_rows import RunRow, Told, actor_text, chained, insert_event, move
 
 COLUMNS = (
     "id",

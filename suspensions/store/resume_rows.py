@@ -14,30 +14,13 @@ from suspensions.domain.errors import ResumeAdmissionConflict, ResumeAdmissionNo
 from suspensions.domain.scopes import Scope
 from suspensions.domain.texts import require_limit
 from suspensions.domain.values import Admission, ClaimVersion, Expiry, Start
-from suspensions.models.fields import read_instant
+from suspensions.models.receipt_rows import OUTCOME, to_outcome
 from suspensions.store import admissions, run_rows, sql, suspension_rows
-from suspensions.store.run_rows import RunRow, read_actor
+from suspensions.store.run_rows import RunRow
 from suspensions.store.suspension_rows import SuspensionRow
 
-COLUMNS = (
-    "suspension_id",
-    "kind",
-    "run_id",
-    "scope",
-    "schema_version",
-    "run_revision",
-    "request_digest",
-    "at",
-    "actor",
-    "lease_owner",
-    "lease_epoch",
-    "request_id",
-    "expired_revision",
-    "event_id",
-    "record_sha256",
-)
-SELECT = ", ".join(f"resume_start_or_expiry.{column}" for column in COLUMNS)
-WIDTH = len(COLUMNS)
+SELECT = ", ".join(f"resume_start_or_expiry.{column}" for column in OUTCOME)
+WIDTH = len(OUTCOME)
 
 # What a worker executes is joined only while it may be granted, so that repeats and losers do not load it.
 _MAY_START = "run.resume = 'admitted' AND run.admission_id = resume_admission.suspension_id"
@@ -122,37 +105,8 @@ def read_outcome(values: tuple[Any, ...]) -> tuple[Start | None, Expiry | None]:
     """The start or the expiry of the columns in SELECT; neither where an outer join found none."""
     if values[0] is None:
         return None, None
-    columns = dict(zip(COLUMNS, values, strict=False))
-    version = ClaimVersion(columns["run_id"], columns["suspension_id"], columns["run_revision"])
-    at, scope = read_instant(columns["at"]), Scope(columns["scope"])
-    if columns["kind"] == "start":
-        return (
-            Start(
-                schema_version=columns["schema_version"],
-                version=version,
-                scope=scope,
-                request_digest=columns["request_digest"],
-                started_at=at,
-                started_by=read_actor(columns["actor"]),
-                lease_owner=columns["lease_owner"],
-                lease_epoch=columns["lease_epoch"],
-                request_id=columns["request_id"],
-                event_id=columns["event_id"],
-                record_sha256=columns["record_sha256"],
-            ),
-            None,
-        )
-    return None, Expiry(
-        schema_version=columns["schema_version"],
-        version=version,
-        scope=scope,
-        request_digest=columns["request_digest"],
-        event_id=columns["event_id"],
-        run_revision=columns["expired_revision"],
-        expired_at=at,
-        expired_by=read_actor(columns["actor"]),
-        record_sha256=columns["record_sha256"],
-    )
+    outcome = to_outcome(dict(zip(OUTCOME, values, strict=False)))
+    return (outcome, None) if isinstance(outcome, Start) else (None, outcome)
 
 
 def read_one(scope: Scope, run_id: str, suspension_id: str) -> tuple[Start | None, Expiry | None]:

@@ -12,9 +12,10 @@ from suspensions.domain import ids
 from suspensions.domain.errors import RunNotFound, StoredRecordBroken
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import ResumeState, RunState
-from suspensions.domain.strict_json import dumps, loads
+from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import Actor, Event, EventType, Lease, Run, complete
 from suspensions.models.fields import from_database, read_instant
+from suspensions.models.receipt_rows import read_actor
 from suspensions.store import sql
 
 COLUMNS = (
@@ -257,12 +258,6 @@ NO_RESUME: Mapping[str, Any] = {"admission_id": None, "resume": None, "admitted_
 @lru_cache(maxsize=1024)
 def actor_text(actor: Actor) -> str:
     return dumps(actor.to_json()).decode()
-
-
-@lru_cache(maxsize=1024)
-def read_actor(text: str) -> Actor:
-    members = loads(text)
-    return Actor(members["principal"], members["via"])
 
 
 def read_contents(row: RunRow) -> tuple[str | None, ...]:

@@ -11,8 +11,8 @@ from suspensions.domain.errors import CortexError
 from suspensions.domain.heads import ChainHead
 from suspensions.domain.purges import PurgeRecord
 from suspensions.models.fields import read_instant
+from suspensions.models.receipt_rows import read_actor
 from suspensions.store import sql
-from suspensions.store.run_rows import read_actor
 
 BROKEN = (CortexError, ValueError, TypeError, KeyError, AttributeError)
 _PURGE = "number, at, purged_by, ended_before, count, heads_sha256, previous, hash, key_id, signature"

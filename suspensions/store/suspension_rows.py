@@ -12,7 +12,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import dumps, loads
 from suspensions.domain.values import Reason, Run, Suspension, SuspensionItem
 from suspensions.models.fields import from_database, read_instant
-from suspensions.store.run_rows import read_actor
+from suspensions.models.receipt_rows import read_actor
 
 COLUMNS = (
     "id",
