@@ -152,6 +152,13 @@
     refresh();
   });
 
+  document.addEventListener("click", (event) => {
+    const wanted = event.target.closest("[data-choose-all]")?.dataset.chooseAll;
+    if (!wanted) return;
+    for (const radio of $$(form(), `input[name$="-decision"][value="${wanted}"]`)) radio.checked = true;
+    refresh();
+  });
+
   // An edit that is no JSON is stopped here, at its field, before it is refused over there.
   document.addEventListener("submit", (event) => {
     if (event.target !== form()) return;

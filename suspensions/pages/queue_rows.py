@@ -15,7 +15,7 @@ from suspensions.pages.formats import duration
 from suspensions.queries.looking import Looker
 from suspensions.queries.queue import QueueItem
 
-MAX_CALLS = 10
+MAX_CALLS = 6
 """So many calls of a pause stand in its row; the others are counted."""
 
 

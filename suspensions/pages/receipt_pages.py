@@ -190,7 +190,7 @@ def _facts(visit: Visit, shown: Shown) -> list[Fact]:
     word = {"admission": "Admitted", "start": "Started", "expiry": "Expired", "closure": "Closed"}[shown.kind]
     facts += [
         Fact(f"{word} at", kind="utc", at=at),
-        Fact(f"{word} by", actor_words(actor, shown.names), aside="" if actor.via == "system" else actor.via),
+        Fact(f"{word} by", actor_words(actor, shown.names), aside=actor.via if actor.via == "session" else ""),
     ]
     facts += _more_facts(receipt)
     return [

@@ -224,6 +224,16 @@ def test_a_press_after_the_session_ended_moves_the_whole_page(stage: Stage) -> N
     stage.page.wait_for_url("**/sign-in/?next=/x")
 
 
+def test_one_choice_for_forty_calls_sends_nothing_and_can_be_changed(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    page.click("[data-choose-all=deny]")
+    expect(page.locator("[data-label]")).to_have_text("Deny 40")
+    page.click("[data-choose-all=approve]")
+    page.check("#call-7 input[value=deny]")
+    expect(page.locator("[data-label]")).to_have_text("Approve 39, deny 1")
+    assert stage.posts == []
+
+
 def test_a_form_on_its_way_says_so_and_keeps_its_place(stage: Stage) -> None:
     page = stage.open("pause")
     held: list[Route] = []
