@@ -77,7 +77,9 @@ def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
         same=[BulkMember(name, fold(value)) for name, value in compared.same],
         warnings=_warnings(fitting),
         left_out=left_out,
-        empty=None if fitting else Empty(
+        empty=None
+        if fitting
+        else Empty(
             "Nothing is left to decide here",
             "Tick several approvals of one tool in the queue.",
             Link("Back to the queue", visit.href("queue")),
