@@ -21,7 +21,7 @@ from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Holder, LeaseTake, Reason, Start
 from suspensions.operations import leases, progress, resumes, runs
 from tests.store.rows import event_types, execute, insert_row, lease_of, one_row, run_chain
-from tests.store.support import TICK, Clock, refused, unchanged
+from tests.store.support import TICK, Clock, refused, statements, unchanged
 from tests.support.builders import admit, caller, fresh_scope, make_pause, make_run, snapshot, take
 from tests.support.builders import start as start_by_name
 
@@ -142,6 +142,16 @@ def test_only_the_exact_scope_is_looked_at(time: Clock) -> None:
         with unchanged(scope):
             assert next_start(at) is None
     assert run_of(next_start(scope)) == admission.version.run_id
+
+
+def test_nobody_elses_resumes_are_looked_at_on_the_way(scope: Scope, time: Clock) -> None:
+    """They would be locked, and passed over one after another, however many there are."""
+    for _ in range(3):
+        admitted(fresh_scope(), time)
+    admitted(scope, time)
+    with statements() as sent:
+        assert next_start(scope) is not None
+    assert len([text for text in sent if "resume = 'admitted'" in text and "LIMIT 1" in text]) == 1
 
 
 def test_an_agent_may_ask_for_its_own_runs_by_name(scope: Scope, time: Clock) -> None:
