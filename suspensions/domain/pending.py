@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from suspensions.domain import limits
-from suspensions.domain.errors import Fault, InvalidRequest, MalformedJson, StoredRecordBroken
-from suspensions.domain.strict_json import dumps, escape_token, loads
+from suspensions.domain.errors import Fault, InvalidRequest, StoredRecordBroken
+from suspensions.domain.strict_json import dumps, escape_token
 from suspensions.domain.texts import invalid, require_identifier, require_text
 from suspensions.domain.values import Ending, Outcome, PendingCall, Reason
 
@@ -122,7 +124,7 @@ def restore_pending(text: bytes) -> tuple[PendingCall, ...]:
     try:
         return tuple(
             PendingCall(call["id"], call["name"], call["arguments"], call.get("note"), call.get("reply_with"))
-            for call in loads(text)
+            for call in orjson.loads(text)
         )
-    except (MalformedJson, TypeError, KeyError, AttributeError):
+    except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError):
         raise StoredRecordBroken("A stored pending call could not be read.") from None

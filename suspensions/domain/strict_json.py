@@ -88,6 +88,11 @@ def dumps(value: object) -> bytes:
     Raises: MalformedJson, where the value cannot be written so that it reads back equal (half a
     surrogate pair, a number that is no finite double).
     """
+    try:
+        if _is_plain(value):
+            return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        pass  # half a surrogate pair, or deeper than orjson goes
     fault = "half a surrogate pair cannot be written as UTF-8"
     try:
         return _WRITE(value).encode()

@@ -7,6 +7,7 @@ listeners, and makes a cursor of its own class. Connection, transaction and exce
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
@@ -25,9 +26,12 @@ def vendor() -> str:
     return connection.vendor
 
 
+_open: ContextVar[Any] = ContextVar("cortex_open_connection", default=None)
+
+
 def this_connection() -> Any:
-    """Django's connection of this thread, or of this task where a loop runs: Django alone knows which."""
-    return connections[DEFAULT_DB_ALIAS]
+    """The connection of the transaction that is open here, else Django's of this thread, or of this task in a loop."""
+    return _open.get() or connections[DEFAULT_DB_ALIAS]
 
 
 class DurableTransaction(Atomic):
@@ -42,6 +46,14 @@ class DurableTransaction(Atomic):
         self.database = this_connection()
 
     def __enter__(self) -> None:
+        self._begin()
+        self.entered = _open.set(self.database)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        _open.reset(self.entered)
+        self._end(kind, error, traceback)
+
+    def _begin(self) -> None:
         database = self.database
         if not _may_be_short(database) or database.in_atomic_block or not database.autocommit:
             super().__enter__()
@@ -52,7 +64,7 @@ class DurableTransaction(Atomic):
         database.autocommit, database.in_atomic_block = False, True
         database.atomic_blocks.append(self)
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+    def _end(self, kind: Any, error: Any, traceback: Any) -> None:
         database = self.database
         nested = bool(database.savepoint_ids)
         if kind is not None or nested or database.needs_rollback or not _may_be_short(database):
