@@ -207,7 +207,7 @@ LONGEST_WORD: Final = 200
 
 # Whatever is no letter, digit or sign: blanks, punctuation in its blocks, half a surrogate pair.
 _BETWEEN: Final = re.compile(
-    "[\x00-/:-@\\[-`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f"
+    "[\x00-/:-@\\[-`{-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\u1680\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f"
     "\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ud800-\udfff]+"
 )
 # Scripts that put no space between words: each letter is a word, and a phrase is found wherever it stands.

@@ -241,6 +241,7 @@ def test_any_calls_have_bounded_words_without_what_a_database_refuses(calls: lis
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+@example("a\u1680b")
 def test_what_a_person_types_finds_what_was_stored(value: str) -> None:
     stored = search_text([Call("tool", json.dumps({"v": value}))])
     assert all(f" {phrase}" in f" {stored}" for phrase in search_words(value))

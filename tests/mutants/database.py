@@ -21,9 +21,10 @@ MUTANTS = (
     without_constraint("admission", "admission_input_size", _CONSTRAINTS),
     without_constraint("admission", "admission_claimed_next", _CONSTRAINTS),
     without_constraint("startorexpiry", "start_or_expiry_kind", _CONSTRAINTS),
-    without_constraint("startorexpiry", "start_request_once", _CONSTRAINTS),
     without_constraint("closure", "closure_next_revision", _CONSTRAINTS),
-    without_constraint("event", "event_chain_position", _CONSTRAINTS),
+    # On SQLite the triggers that refuse REPLACE look at the same unique keys, and refuse first.
+    without_constraint("startorexpiry", "start_request_once", _CONSTRAINTS, engines=("postgresql",)),
+    without_constraint("event", "event_chain_position", _CONSTRAINTS, engines=("postgresql",)),
     without_constraint("event", "event_type_known", _CONSTRAINTS),
     without_constraint("interaction", "interaction_id_in_scope", _CONSTRAINTS),
     without_constraint("interaction", "interaction_resolved_whole", _CONSTRAINTS),

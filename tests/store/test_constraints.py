@@ -11,14 +11,20 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from suspensions.domain import ids
-from suspensions.domain.values import Reason
+from suspensions.domain.digests import sha256_hex
+from suspensions.domain.policy import Role
+from suspensions.domain.scopes import Scope
+from suspensions.domain.strict_json import dumps
+from suspensions.domain.values import NewInteraction, Reason
+from suspensions.operations import interactions, resumes
 from suspensions.operations.transactions import in_transaction
 from suspensions.store import progress
 from tests.store import situations, support
 from tests.store.rows import execute, insert, rows
+from tests.store.scenarios import ASSISTANT
 from tests.store.situations import Made
 from tests.store.support import this_moment, unchanged
-from tests.support.builders import fresh_scope, make_pause, snapshot
+from tests.support.builders import admit, caller, fresh_scope, make_pause, snapshot, take
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +109,25 @@ def test_a_proof_closes_one_resume() -> None:
 def test_a_chain_has_one_event_at_each_position() -> None:
     made = situations.paused(fresh_scope())
     refuse_row(made, "event", row_of("event", made) | {"id": ids.new_id(ids.EVENT)})
+
+
+def test_a_request_id_names_one_start() -> None:
+    """Another resume's start under the same request, by the same principal: only a raw insert can try."""
+    scope = fresh_scope()
+    first, second = (admit(make_pause(scope, Reason.AGENT_REPLY)) for _ in range(2))
+    granted = resumes.start_next(caller(scope, Role.AGENT, principal="w"), scope, take(), request_id="once")
+    assert granted is not None
+    other = first if granted.version == second.version else second
+    (row,) = rows("SELECT * FROM resume_start_or_expiry WHERE run_id = %s", [granted.version.run_id])
+    changes = {
+        "run_id": other.version.run_id,
+        "suspension_id": other.version.suspension_id,
+        "event_id": ids.new_id(ids.EVENT),
+    }
+    with unchanged(scope), pytest.raises(IntegrityError):
+        transaction.atomic(lambda: insert("resume_start_or_expiry", _plain(row) | changes))()
+    changes["request_id"] = "another"
+    transaction.atomic(lambda: insert("resume_start_or_expiry", _plain(row) | changes))()
 
 
 def test_a_run_has_one_snapshot() -> None:
@@ -264,3 +289,30 @@ def test_a_violated_rule_leaves_the_store_usable() -> None:
     refuse_row(made, "suspension", row_of("suspension", made) | {"id": ids.new_id(ids.SUSPENSION)})
     support.claim(made.scope, made.run_id)
     assert make_pause(made.scope, run=made.run).fresh
+
+
+# -- questions ---------------------------------------------------------------------------------------
+
+
+def _question(scope: Scope) -> dict[str, Any]:
+    new = NewInteraction(scope, "q-1", "tu", dumps(ASSISTANT))
+    interactions.save_interaction(caller(scope), new, sha256_hex(b"q-1"))
+    (row,) = rows("SELECT * FROM interaction WHERE scope = %s", [scope.text])
+    return {name: value for name, value in _plain(row).items() if name != "id"}
+
+
+def test_a_question_is_there_once_in_its_scope() -> None:
+    scope = fresh_scope()
+    row = _question(scope)
+    with unchanged(scope), pytest.raises(IntegrityError):
+        transaction.atomic(lambda: insert("interaction", row))()
+    transaction.atomic(lambda: insert("interaction", row | {"interaction_id": "q-2"}))()
+
+
+@pytest.mark.parametrize("half", ["resolved_at", "resolved_by"])
+def test_a_resolved_question_says_when_and_by_whom_or_neither(half: str) -> None:
+    scope = fresh_scope()
+    row = _question(scope)
+    value = row["created_by"] if half == "resolved_by" else row["created_at"]
+    with unchanged(scope), pytest.raises(IntegrityError):
+        transaction.atomic(lambda: insert("interaction", row | {"interaction_id": "q-2", half: value}))()
