@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q, QuerySet
 
+from suspensions.domain import clock
 from suspensions.domain.reach import Reach
 from suspensions.domain.states import ResumeState, RunState
 from suspensions.domain.values import Run
@@ -27,11 +28,15 @@ MOST_SILENT = 20
 
 @dataclass(frozen=True, slots=True)
 class DatabaseHealth:
-    """The engine, its version, and how long the smallest question took."""
+    """The engine, its version, how long the smallest question took, and how far this host's clock is ahead of its.
+
+    An embedded engine has no clock of its own.
+    """
 
     engine: str
     version: str
     took: timedelta
+    ahead: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +50,17 @@ class Oldest:
 
 def database() -> DatabaseHealth:
     """Ask the database the smallest question."""
-    started = time.perf_counter()
+    postgresql = connection.vendor == "postgresql"
+    started, asked_at = time.perf_counter(), clock.now()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-        cursor.fetchone()
+        cursor.execute("SELECT clock_timestamp()" if postgresql else "SELECT 1")
+        (answer,) = cursor.fetchone()
         took = timedelta(seconds=time.perf_counter() - started)
-        postgresql = connection.vendor == "postgresql"
+        # The database looked at its clock somewhere between question and answer.
+        ahead = asked_at + took / 2 - answer if postgresql else None
         cursor.execute("SHOW server_version" if postgresql else "SELECT sqlite_version()")
         version = str(cursor.fetchone()[0])
-    return DatabaseHealth("PostgreSQL" if postgresql else "SQLite", version, took)
+    return DatabaseHealth("PostgreSQL" if postgresql else "SQLite", version, took, ahead)
 
 
 def beats() -> Sequence[tuple[str, str, datetime]]:

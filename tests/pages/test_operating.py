@@ -11,12 +11,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.db import connection
 
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.values import SYSTEM, NewInteraction
 from suspensions.operations import access, interactions, leases, resumes
+from suspensions.queries import health_page
 from tests.support import builders as b
 from tests.support.people import PASSWORD, Person, make_person
 
@@ -188,6 +190,33 @@ def test_an_empty_answer_and_a_viewers_answer_are_not_taken(admin: Person, scope
 
 
 # -- health, uncertain resumes, runs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ahead", "says"),
+    [
+        (timedelta(milliseconds=-900), "This host and the database agree"),
+        (timedelta(seconds=4), "This host is 4 s ahead of the database"),
+        (timedelta(minutes=-2), "This host is 2 min behind the database"),
+    ],
+    ids=["near", "ahead", "behind"],
+)
+def test_health_says_how_far_the_clocks_are_apart(
+    scope: str, monkeypatch: pytest.MonkeyPatch, ahead: timedelta, says: str
+) -> None:
+    found = health_page.DatabaseHealth("PostgreSQL", "15", timedelta(milliseconds=1), ahead)
+    monkeypatch.setattr(health_page, "database", lambda: found)
+    assert says in text(make_person(scope, Role.OPERATOR).client.get("/health/"))
+
+
+def test_the_databases_clock_is_asked_where_it_has_one() -> None:
+    with b.at(b.now() + timedelta(minutes=3)):
+        found = health_page.database()
+    if connection.vendor == "postgresql":
+        assert found.ahead is not None
+        assert abs(found.ahead - timedelta(minutes=3)) < timedelta(seconds=2)
+    else:
+        assert found.ahead is None
 
 
 def test_health_names_what_is_stuck(scope: str) -> None:

@@ -15,11 +15,14 @@ from suspensions.pages.rendering import render_page
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.queries import health_page
 from suspensions.queries.counts import MOST
+from suspensions.queries.health_page import DatabaseHealth
 
 SLOW = timedelta(milliseconds=100)
 BEAT_LATE = timedelta(seconds=30)
 BEAT_GONE = timedelta(minutes=2)
 PICKED_UP_LATE = timedelta(minutes=5)
+CLOCK_APART = timedelta(seconds=1)
+CLOCK_WRONG = timedelta(seconds=30)
 _REASONS = {"approval": "for approval", "external_tool": "for an external tool", "agent_reply": "for another agent"}
 
 
@@ -30,8 +33,10 @@ def index(visit: Visit) -> HttpResponse:
     oldest = health_page.oldest(visit.reach, visit.now)
     silent = health_page.silent_runs(visit.reach, visit.now, settings.UNCERTAIN_AFTER)
     counts = visit.counts
+    database = health_page.database()
     checks = [
-        _database(),
+        _database(database),
+        *_clock(database),
         _sweeper(visit),
         _overdue(visit, oldest.overdue_since),
         _decided(visit, oldest.decided_since),
@@ -65,11 +70,24 @@ def index(visit: Visit) -> HttpResponse:
     return render_page(visit.request, "suspensions/health.html", page)
 
 
-def _database() -> HealthCheck:
-    found = health_page.database()
+def _database(found: DatabaseHealth) -> HealthCheck:
     took = f"{max(found.took.total_seconds() * 1000, 0.1):.1f} ms"
     tone = "soon" if found.took > SLOW else "good"
     return HealthCheck("Database", tone, f"{found.engine} {found.version}, the smallest question took {took}")
+
+
+def _clock(found: DatabaseHealth) -> list[HealthCheck]:
+    """Where hosts share a database: whether this one's clock, which decides here, is the same as the database's."""
+    if found.ahead is None:
+        return []
+    apart = abs(found.ahead)
+    if apart < CLOCK_APART:
+        return [HealthCheck("Clock", "good", "This host and the database agree")]
+    which = "ahead of" if found.ahead > timedelta(0) else "behind"
+    words = (
+        f"This host is {duration(apart)} {which} the database: deadlines and leases end early or late here. Mend NTP"
+    )
+    return [HealthCheck("Clock", "stop" if apart > CLOCK_WRONG else "soon", words)]
 
 
 def _sweeper(visit: Visit) -> HealthCheck:
