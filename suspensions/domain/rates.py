@@ -20,10 +20,11 @@ class Windows(Protocol):
 class OwnWindows:
     """Windows of one process."""
 
-    _MOST = 10_000
+    _FEW = 10_000
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._clear_at = self._FEW
         self._windows: dict[str, tuple[float, int]] = {}
 
     def count(self, key: str, allowed: int, length: float, now: float) -> float:
@@ -33,8 +34,10 @@ class OwnWindows:
                 started, used = now, 0
             if used >= allowed:
                 return started + length - now
-            if len(self._windows) >= self._MOST:
+            if len(self._windows) >= self._clear_at:
                 self._windows = {name: each for name, each in self._windows.items() if now - each[0] < length}
+                # Where most are still open, looking again at each request would cost more than the request.
+                self._clear_at = max(self._FEW, 2 * len(self._windows))
             self._windows[key] = started, used + 1
             return 0.0
 
