@@ -2,7 +2,8 @@
 
 import os
 import shutil
-import subprocess
+
+from tests.support.packages import install, one_at_a_time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -27,7 +28,8 @@ def find_chromium() -> str:
 
     Raises: BrowserUnavailable.
     """
-    return _on_path() or _from_debian_package() or _unavailable()
+    with one_at_a_time():
+        return _on_path() or _from_debian_package() or _unavailable()
 
 
 def launch_flags() -> list[str]:
@@ -40,20 +42,7 @@ def _on_path() -> str | None:
 
 
 def _from_debian_package() -> str | None:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return None
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "chromium"],
-    ):
-        subprocess.run(
-            command,
-            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-        )
+    install("chromium")
     return _on_path()
 
 

@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tests.support.packages import install, one_at_a_time
+
 ROOT = Path(__file__).resolve().parents[2]
 USER = "cortex"
 WHEEL_DIR = ROOT / "var" / "postgresql"
@@ -88,7 +90,8 @@ def find_binaries() -> Path:
 
     Raises: PostgresUnavailable.
     """
-    return _on_path() or _in_debian_folders() or _from_debian_package() or _from_wheel() or _unavailable()
+    with one_at_a_time():
+        return _on_path() or _in_debian_folders() or _from_debian_package() or _from_wheel() or _unavailable()
 
 
 def _on_path() -> Path | None:
@@ -106,19 +109,7 @@ def _in_debian_folders() -> Path | None:
 
 
 def _from_debian_package() -> Path | None:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return None
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "postgresql"]
-    for command in (["apt-get", "update", "-qq"], install):
-        subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-        )
+    install("postgresql")
     return _in_debian_folders()
 
 
