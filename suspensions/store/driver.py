@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.transaction import Atomic
 from psycopg import RawCursor
 
@@ -73,7 +73,8 @@ class DurableTransaction(Atomic):
         try:
             with database.wrap_database_errors:
                 database.connection.commit()
-        except DatabaseError as failed:
+        except BaseException as failed:
+            # An interruption too: a block left open would wedge the connection for whoever comes next.
             super().__exit__(type(failed), failed, failed.__traceback__)
             raise
         database.atomic_blocks.pop()

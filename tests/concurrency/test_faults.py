@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 
 from suspensions.domain import failpoints
 from suspensions.domain.failpoints import Point
@@ -193,6 +193,43 @@ def a_disk_that_fails_while_committing_leaves_it_open_and_the_repeat_tells() -> 
     assert footprint(scope) == after
 
 
+class _Interrupted(BaseException):
+    """Stands for a signal that falls into the commit."""
+
+
+class _Interrupting:
+    """A raw connection whose commit is interrupted; all else is the real one's."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def commit(self) -> None:
+        raise _Interrupted
+
+
+def an_interrupted_commit_wedges_no_connection() -> None:
+    """Whoever comes next on it would be told that a transaction is open, for ever."""
+    after = _expected()
+    scope = fresh_scope()
+    call = _decision(scope)
+    database: Any = connections["default"]
+    raw = database.connection
+    try:
+        interrupt = partial(setattr, database, "connection", _Interrupting(raw))
+        with failpoints.installed(Once(Point.BEFORE_COMMIT, interrupt)), pytest.raises(_Interrupted):
+            call()
+    finally:
+        database.connection = raw
+    assert not database.in_atomic_block
+    assert database.get_autocommit()
+    assert not raw.in_transaction
+    assert attempt(call).fresh
+    assert footprint(scope) == after
+
+
 _FAULTS: dict[str, list[Callable[[], None]]] = {
     "postgresql": [
         a_connection_cut_before_the_commit_is_made_anew,
@@ -204,6 +241,7 @@ _FAULTS: dict[str, list[Callable[[], None]]] = {
         a_write_lock_that_is_never_free_is_told_as_busy,
         a_write_lock_that_comes_free_is_waited_for,
         a_disk_that_fails_while_committing_leaves_it_open_and_the_repeat_tells,
+        an_interrupted_commit_wedges_no_connection,
     ],
 }
 
