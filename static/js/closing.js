@@ -80,6 +80,20 @@
     fill();
   });
 
+  // Once the closure is on its way nothing is checked any more: a check would come after it, find the resume closed
+  // and put that in the place of the receipt that is being opened.
+  const check = form.querySelector("button[value=check]");
+  let closing = false;
+  form.addEventListener("submit", (event) => {
+    if (event.submitter?.value !== "close") return;
+    closing = true;
+    window.htmx.trigger(check, "htmx:abort");
+  });
+  window.addEventListener("pageshow", () => { closing = false; });
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (closing && event.detail.elt === check) event.preventDefault();
+  });
+
   // What checks by itself must not take the page away from somebody who types; a press may.
   document.addEventListener("htmx:beforeOnLoad", (event) => {
     const { xhr, requestConfig } = event.detail;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -303,6 +304,29 @@ def test_somebody_elses_closure_is_told_while_one_types(scripted: Desk) -> None:
     scripted.close()
     expect(page.locator(".banner")).to_contain_text("Your closure was not taken.")
     expect(page.locator(".closing-kept textarea").first).to_have_value(request.issuer)
+
+
+def test_a_closure_on_its_way_is_not_followed_by_a_check(scripted: Desk) -> None:
+    page = scripted.page
+    request, proof = scripted.whole()
+    page.clock.install()
+    scripted.fill(request, proof)
+    expect(page.locator("#frozen-digest")).to_have_text(request.digest())
+    # Time stands from here on, so no check can come before the press; and the press stays on its way for good.
+    page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+    page.evaluate("document.getElementById('closing').addEventListener('submit', (event) => event.preventDefault())")
+    checks: list[str] = []
+    page.on("request", lambda asked: checks.append(asked.url))
+    page.fill("#closing-proof_ref", "OPS-4471")
+    scripted.close()
+    page.clock.run_for(1000)
+    assert checks == []
+    # Somebody who comes back to the form finds it checking again.
+    page.evaluate("window.dispatchEvent(new PageTransitionEvent('pageshow'))")
+    page.fill("#closing-proof_ref", "OPS-4472")
+    page.clock.run_for(1000)
+    expect(page.locator("#frozen .members")).to_contain_text("OPS-4472")
+    assert len(checks) == 1
 
 
 def test_by_keyboard_alone_in_the_order_of_the_page(scripted: Desk) -> None:

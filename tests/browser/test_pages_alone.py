@@ -13,6 +13,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, Route, expect
 
 from tests.support.page_samples import SAMPLES
+from tests.support.pictures import draw
 from tests.support.stage import Stage, rendered
 
 PICTURES = Path(settings.BASE_DIR) / "screenshots" / "samples"
@@ -42,8 +43,7 @@ def test_a_page_fits_its_width_and_keeps_to_the_policy(looking: tuple[str, Stage
     look, stage = looking
     stage.complaints.clear()
     page = stage.open(name)
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=True)
+    draw(page, PICTURES / f"{name}-{look}.png")
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert stage.complaints == []
 

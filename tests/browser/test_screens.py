@@ -17,6 +17,7 @@ from suspensions.closing.proof import sign_proof
 from suspensions.domain.instants import format_instant
 from tests.support.axe import faults
 from tests.support.builders import fresh_scope
+from tests.support.pictures import draw
 from tests.support.scenery import Scenery, build
 from tests.support.walk import Visitor, sign_in, visitor
 
@@ -229,8 +230,7 @@ def ines(
     look = {"color_scheme": theme, "viewport": {"width": width, "height": 900}, "base_url": base_url}
     with visitor(browser, browser_context_args, made.people["ines"].name, **look) as found:
         found.page.goto("/sign-in/?ended=1")
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        found.page.screenshot(path=PICTURES / f"sign-in-{request.param}.png", full_page=True)
+        draw(found.page, PICTURES / f"sign-in-{request.param}.png")
         assert faults(found.page) == []
         sign_in(found.page, found.name)
         found.page.wait_for_url("**/")
@@ -250,7 +250,7 @@ def test_a_page_fits_its_width_keeps_to_the_policy_and_axe_finds_nothing(
     page, screen = visit.page, SCREENS[name]
     page.goto(screen.address(made))
     screen.press(page)
-    page.screenshot(path=PICTURES / f"{name}-{look}.png", full_page=True)
+    draw(page, PICTURES / f"{name}-{look}.png")
     assert _fits(page)
     # What the server refused on purpose the browser notes by itself.
     expected = re.compile(r"Failed to load resource: the server responded with a status of 4\d\d")
