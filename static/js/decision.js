@@ -88,7 +88,7 @@
     if (what === "deny") return { count: "deny", text: "deny" };
     if (what === "approve") return { count: "approve", text: "approve as asked" };
     const changed = check(call);
-    if (changed === null) return { text: "the edit is not JSON yet" };
+    if (changed === null) return { text: "is no JSON yet" };
     return { count: "approve", text: changed ? `approve with ${plural(changed, "change")}` : "approve, nothing edited yet" };
   };
 
@@ -134,7 +134,7 @@
     if (answers.length <= 4) return answers.map((one, index) => [`Call ${index + 1}`, one.text]);
     const groups = Map.groupBy ? Map.groupBy(answers, (one) => one.text) : answers.reduce(
       (map, one) => map.set(one.text, [...(map.get(one.text) ?? []), one]), new Map());
-    return [...groups].map(([text, ones]) => [plural(ones.length, "call"), text]);
+    return [...groups].map(([text, ones]) => [String(ones.length), text.replace(/^is /, "")]);
   };
 
   // -- events ---------------------------------------------------------------------------------------------------

@@ -41,10 +41,12 @@
     return true;
   };
 
+  const undecided = (call) => !call.querySelector("input[name$='-decision']:checked");
+
   // The call that `j` and `k` stand on; else the first one that has no decision.
   const current = () => {
     const items = calls();
-    return items[here(items, "call-here")] || items.find((call) => !call.querySelector("input[name$='-decision']:checked")) || items[0];
+    return items[here(items, "call-here")] || items.find(undecided) || items[0];
   };
 
   const choose = (value) => {
@@ -52,9 +54,23 @@
     if (!radio) return false;
     radio.checked = true;
     radio.dispatchEvent(new Event("change", { bubbles: true }));
-    const call = radio.closest("[data-call]");
+    const items = calls(), index = items.indexOf(radio.closest("[data-call]"));
+    mark(items, "call-here", value === "edit" ? index : following(items, index));
+    if (value === "edit") items[index].querySelector("[data-editor]")?.focus();
+    return true;
+  };
+
+  // After a choice the next call without one, round past the end; where all have one, the call stays that was chosen.
+  const following = (items, index) => {
+    const open = items.map((_, step) => (index + 1 + step) % items.length).find((place) => undecided(items[place]));
+    return open ?? index;
+  };
+
+  const annotate = () => {
+    const call = current(), note = call?.querySelector("[data-note]");
+    if (!note) return false;
     mark(calls(), "call-here", calls().indexOf(call));
-    if (value === "edit") call.querySelector("[data-editor]")?.focus();
+    note.focus();
     return true;
   };
 
@@ -84,6 +100,7 @@
     a: () => (rows().length ? open("#approve") : choose("approve")),
     d: () => (rows().length ? open("#deny") : choose("deny")),
     e: () => choose("edit"),
+    m: () => annotate(),
     n: () => follow("[data-next]"),
     x: () => pick(),
     ".": () => follow("[data-show-new]"),
@@ -102,6 +119,8 @@
       return;
     }
     if (event.key === "Escape" && field) { field.blur(); return; }
+    // A key held down walks; it does not decide call after call unread.
+    if (event.repeat && !"jk".includes(event.key)) return;
     if (!single || field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (Object.hasOwn(KEYS, event.key) && KEYS[event.key]()) event.preventDefault();
   });

@@ -136,12 +136,44 @@ def test_an_edit_that_is_no_json_is_stopped_at_its_field(stage: Stage, text: str
 
 def test_keys_choose_and_walk_but_send_nothing(stage: Stage) -> None:
     page = stage.open("pause")
-    page.keyboard.press("a")
-    expect(page.locator(FIRST.format("approve"))).to_be_checked()
+    page.keyboard.press("j")
     page.keyboard.press("j")
     page.keyboard.press("d")
     expect(page.locator(SECOND.format("deny"))).to_be_checked()
+    page.keyboard.press("k")
+    page.keyboard.press("a")
+    expect(page.locator(FIRST.format("approve"))).to_be_checked()
+    expect(page.locator("[data-label]")).to_have_text("Approve 1, deny 1")
     assert stage.posts == []
+
+
+def test_after_a_choice_by_key_the_next_call_without_one_is_under_the_keyboard(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    page.check("#call-1 input[value=deny]")
+    page.focus("#call-0")
+    for key in "aad":
+        page.keyboard.press(key)
+    expect(page.locator("#call-0 input[value=approve]")).to_be_checked()
+    expect(page.locator("#call-1 input[value=deny]")).to_be_checked()
+    expect(page.locator("#call-2 input[value=approve]")).to_be_checked()
+    expect(page.locator("#call-3 input[value=deny]")).to_be_checked()
+    expect(page.locator("#call-4")).to_be_focused()
+    expect(page.locator("[data-sentence]")).to_have_text("2 approve as asked · 2 deny · 36 not decided yet.")
+    page.focus("#call-39")
+    for _ in range(36):
+        page.keyboard.press("a")
+    expect(page.locator("[data-label]")).to_have_text("Approve 38, deny 2")
+    expect(page.locator("#call-38")).to_be_focused()
+    page.keyboard.press("m")
+    expect(page.locator("#call-38-note")).to_be_focused()
+    assert stage.posts == []
+
+
+def test_a_key_that_is_held_down_decides_one_call(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    for _ in range(3):
+        page.keyboard.down("a")
+    expect(page.locator("[data-sentence]")).to_have_text("1 approve as asked · 39 not decided yet.")
 
 
 def test_keys_are_letters_while_somebody_types(stage: Stage) -> None:

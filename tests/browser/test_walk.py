@@ -130,6 +130,8 @@ def test_what_was_true_of_an_open_pause_goes_with_the_form(agent: Agent, dana: V
     expect(page.locator("#decision")).to_contain_text("1 approved")
     for gone in while_open:
         expect(gone).to_be_hidden()
+    expect(page.locator("h1")).to_have_text("care-desk asked to make 1 call")
+    expect(page).to_have_title("care-desk asked to make 1 call · Cortex")
 
 
 def test_next_in_queue_goes_round_and_says_where_it_is(agent: Agent, dana: Visitor) -> None:

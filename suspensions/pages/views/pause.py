@@ -145,7 +145,7 @@ def _render(
     if page.form is not None:
         fragment, variables = "suspensions/_decision_form.html", {"form": page.form}
     elif page.standing is not None:
-        fragment, variables = "suspensions/_receipt_box.html", {"standing": page.standing}
+        fragment, variables = "suspensions/_pause_standing.html", {"page": page}
     return render_page(
         view.visit.request, "suspensions/pause.html", page, fragment=fragment, variables=variables, status=status
     )
