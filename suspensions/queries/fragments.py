@@ -22,6 +22,8 @@ from suspensions.domain.scopes import Scope
 _COLUMNS = {1: "scope_1", 2: "scope_2", 3: "scope"}
 # SQLite takes at most 500 parts in one UNION.
 _MOST_PARTS = 200
+_EXPECTED = 10
+"""How many members PostgreSQL expects of an array that it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ def sql(template: str, **pieces: Sql | str | int) -> Sql:
             text.append(piece.text if isinstance(piece, Sql) else str(piece))
             params += piece.params if isinstance(piece, Sql) else ()
     return Sql("".join(text), tuple(params))
+
+
+def scope_column(depth: int) -> str:
+    """The column that holds a row's scope cut to so many levels."""
+    return _COLUMNS[depth]
 
 
 def value(given: Any) -> Sql:
@@ -123,8 +130,11 @@ def _lateral(
     values = {"scope": [scope.text for scope, _ in alike]}
     for name in alike[0][1]:
         values[name] = [given[name][1] for _, given in alike]
+    # A plan that is kept expects ten of an array whose length it cannot know. Where one for fewer looks cheaper,
+    # PostgreSQL plans anew each time, which takes as long as the statement does.
+    given = "unnest({arrays})" if len(alike) >= _EXPECTED else f"(SELECT * FROM unnest({{arrays}}) LIMIT {len(alike)})"
     return sql(
-        "SELECT {columns} FROM unnest({arrays}) AS given ({names}) CROSS JOIN LATERAL ({body}) AS found",
+        f"SELECT {{columns}} FROM {given} AS given ({{names}}) CROSS JOIN LATERAL ({{body}}) AS found",
         columns=", ".join(f"found.{name}" for name in columns.split(", ")),
         arrays=Sql(", ".join(f"%s::{kind}[]" for kind in types.values()), tuple(values[name] for name in types)),
         names=", ".join(types),

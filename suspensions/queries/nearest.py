@@ -13,8 +13,9 @@ SQLite reads on in the queue's order until the page is full. Source: pages.md, "
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -28,7 +29,18 @@ from suspensions.domain.values import Reason
 from suspensions.models import Suspension
 from suspensions.models.fields import FOR_EVER, to_database
 from suspensions.models.search import TERMS
-from suspensions.queries.fragments import Sql, condition, for_each, in_scopes, joined, nothing, sql, union, value
+from suspensions.queries.fragments import (
+    Sql,
+    condition,
+    for_each,
+    in_scopes,
+    joined,
+    nothing,
+    scope_column,
+    sql,
+    union,
+    value,
+)
 
 NEAR = (1_000, 8_000)
 """How many of the nearest pauses are looked at, at first and then."""
@@ -40,6 +52,7 @@ _FEW = 4
 
 LAST_ID = "\U0010ffff"
 """After every id."""
+_GIVEN = "given.scope AS scope, given.reason AS reason, given.until AS until"
 _WAITS = "suspension.retired_at IS NULL AND suspension.claimed_at IS NULL"
 
 
@@ -116,6 +129,7 @@ class _Reader:
         self._count = sum(len(branch.segments) for branch in branches)
         self._due = due()
         self._key = f"({self._due}, suspension.id)"
+        self._place = f"row_number() OVER (ORDER BY {self._due}, suspension.id)"
 
     # -- in the index's order -----------------------------------------------------------------------
 
@@ -127,29 +141,38 @@ class _Reader:
         Where rows are wanted with `everything` that lies in the segments, `{fits}` in `further` is whether one is
         asked for.
         """
-        columns = "due, id" + (f", {further.rpartition(' AS ')[2]}" if further else "")
-        parts = []
-        for branch in self._branches:
-            by_terms = branch.terms is not None and connection.vendor == "postgresql"
-            own = _wheres(branch)
-            asked = own if fits is None else [*own, fits]
-            # Terms find more than the segments hold of a branch's own.
-            left = asked if not everything else own if by_terms else []
-            head = sql(
-                "SELECT {due} AS due, suspension.id AS id{further} FROM suspension WHERE {waits}",
-                due=self._due,
-                further=sql(f", {further}", fits=joined(" AND ", asked)) if further else "",
-                waits=_WAITS,
-            )
-            tail = sql(
-                "{within}{left} ORDER BY {due}, suspension.id LIMIT {limit}",
-                within=within,
-                left=joined("", [sql(" AND {where}", where=where) for where in left]),
-                due=self._due,
-                limit=limit,
-            )
-            parts.append((self._by_terms if by_terms else self._by_order)(columns, branch, head, tail))
-        return union(columns, parts) if parts else nothing(columns)
+        parts = [self._each_of(branch, limit, further, fits, within, everything) for branch in self._branches]
+        names = _names(further)
+        return union(names, parts) if parts else nothing(names)
+
+    def _each_of(
+        self,
+        branch: Branch,
+        limit: int,
+        further: str = "",
+        fits: Sql | None = None,
+        within: str = "",
+        everything: bool = False,
+    ) -> Sql:
+        by_terms = branch.terms is not None and connection.vendor == "postgresql"
+        own = _wheres(branch)
+        asked = own if fits is None else [*own, fits]
+        # Terms find more than the segments hold of a branch's own.
+        left = asked if not everything else own if by_terms else []
+        head = sql(
+            "SELECT {due} AS due, suspension.id AS id{further} FROM suspension WHERE {waits}",
+            due=self._due,
+            further=sql(f", {further}", fits=joined(" AND ", asked)) if further else "",
+            waits=_WAITS,
+        )
+        tail = sql(
+            "{within}{left} ORDER BY {due}, suspension.id LIMIT {limit}",
+            within=within,
+            left=joined("", [sql(" AND {where}", where=where) for where in left]),
+            due=self._due,
+            limit=limit,
+        )
+        return (self._by_terms if by_terms else self._by_order)(_names(further), branch, head, tail)
 
     def _by_order(self, columns: str, branch: Branch, head: Sql, tail: Sql) -> Sql:
         def body(column: str, given: Mapping[str, Sql]) -> Sql:
@@ -200,36 +223,77 @@ class _Reader:
 
     def page(self, limit: int, fits: Sql | None = None) -> Sql:
         """The first `limit` rows of all segments together."""
-        merged = "SELECT due, id FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit}"
-        if self._count <= _FEW or connection.vendor != "postgresql":
-            return sql(merged, rows=self.each(limit, fits=fits), limit=limit)
-        rows = self.each(limit, within=self._within("edge"))
-        return sql("WITH {edge} " + merged, edge=self._edge("edge", limit, whole_page=True), rows=rows, limit=limit)
+        if self._count > _FEW and connection.vendor == "postgresql":
+            return self._page_of_many(limit)
+        rows = self.each(limit, fits=fits)
+        return sql("SELECT due, id FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit}", rows=rows, limit=limit)
 
-    def _edge(self, name: str, limit: int, *, whole_page: bool) -> Sql:
-        """How far each of many segments must be read: to the last of the first `limit` among a few of each.
+    def _page_of_many(self, limit: int) -> Sql:
+        """The first `limit` rows of many segments: a few of each, and more of those whose few lie before the edge.
 
-        What lies beyond cannot be among the first `limit`. `whole_page`: where those few are fewer than `limit`, and
-        there are more, every segment is read on.
+        The edge is the last of the first `limit` among those few: what lies beyond it is not on the page. Mostly one
+        or two segments are read on, so that each index is gone down into once.
         """
-        spare = 2 if whole_page else 1.3
-        each = int(spare * limit / self._count) + 2
-        place = f"row_number() OVER (ORDER BY {self._due}, suspension.id) AS place"
-        cut = f"(SELECT COALESCE(bool_or(place = {each}), false) FROM {name}_few)"
-        short = f"(SELECT count(id) FROM {name}_few) < {limit} AND {cut}" if whole_page else "false"
+        few = 2 * limit // self._count + 2
+        steps, begun, further = [], [], []
+        for number, branch in enumerate(_by_depth(self._branches)):
+            if branch.terms is not None:
+                begun.append(self._each_of(branch, limit))
+                continue
+            name = f"few_{number}"
+            rows = self._each_of(branch, few, f"{_GIVEN}, {self._place} = {few} AS cut")
+            steps.append(sql("{name} AS MATERIALIZED ({rows})", name=name, rows=rows))
+            begun.append(Sql(f"SELECT due, id FROM {name}"))
+            further.append(self._further(name, branch, limit))
+        return sql(
+            "WITH {steps}begun AS MATERIALIZED ({begun}), edge AS MATERIALIZED (SELECT due, id FROM"
+            " (SELECT due, id, row_number() OVER (ORDER BY due, id) AS place FROM begun) AS placed"
+            " WHERE place = {limit})"
+            " SELECT due, id FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit}",
+            steps=joined("", [sql("{step}, ", step=step) for step in steps]),
+            begun=union("due, id", begun),
+            rows=union("due, id", [Sql("SELECT due, id FROM begun"), *further]),
+            limit=limit,
+        )
+
+    def _further(self, name: str, branch: Branch, limit: int) -> Sql:
+        """What follows of the segments of which `name` holds a few, up to the edge; without one as far as `limit`."""
+        given = {column: Sql(f"{name}.{column}") for column in ("scope", "reason", "until")}
+        last = f"COALESCE((SELECT id FROM edge), '{LAST_ID}')"
+        return sql(
+            "SELECT found.due, found.id FROM {name} CROSS JOIN LATERAL (SELECT {due} AS due, suspension.id AS id"
+            " FROM suspension WHERE {waits} AND {lies} AND {key} <= {edge}{left}"
+            " ORDER BY {due}, suspension.id LIMIT {limit}) AS found"
+            " WHERE {name}.cut AND ({name}.due, {name}.id) <= {edge}",
+            name=name,
+            due=self._due,
+            waits=_WAITS,
+            lies=self._lies(
+                scope_column(branch.segments[0].scope.depth),
+                given | {"since": Sql(f"{name}.due"), "beyond": Sql(f"{name}.id")},
+            ),
+            key=self._key,
+            edge=f"(COALESCE((SELECT due FROM edge), {FOR_EVER['postgresql']}), {last})",
+            left=joined("", [sql(" AND {where}", where=where) for where in _wheres(branch)]),
+            limit=limit,
+        )
+
+    def _edge(self, name: str, limit: int) -> Sql:
+        """How far each of several segments must be read: to the last of the first `limit` among a few of each.
+
+        What lies beyond cannot be among the first `limit`.
+        """
+        each = int(1.3 * limit / self._count) + 2
         return sql(
             "{name}_few AS MATERIALIZED ({few}),"
-            " {name} AS MATERIALIZED (SELECT CASE WHEN {short} THEN {for_ever} ELSE due END AS due,"
-            " CASE WHEN {short} THEN {last_id} ELSE id END AS id, {cut} AS cut FROM"
+            " {name} AS MATERIALIZED (SELECT due, id,"
+            " (SELECT COALESCE(bool_or(place = {each}), false) FROM {name}_few) AS cut FROM"
             " (SELECT due, id FROM {name}_few ORDER BY due, id LIMIT {limit}) AS first"
             " ORDER BY 1 DESC, 2 DESC LIMIT 1)",
             name=name,
-            few=self.each(each, place, everything=not whole_page),
-            short=short,
-            cut=cut,
+            few=self.each(each, f"{self._place} AS place", everything=True),
+            each=each,
             limit=limit,
-            for_ever=FOR_EVER["postgresql"],
-            last_id=f"'{LAST_ID}'",
         )
 
     def _within(self, name: str) -> str:
@@ -265,7 +329,7 @@ class _Reader:
         """The `many` nearest rows, those of them that fit, and whether these are the answer."""
         edge, within, more = Sql(""), "", f"(SELECT count(id) FROM {name}) >= {many}"
         if self._count > 1:
-            edge = sql("{edge}, ", edge=self._edge(f"{name}_edge", many, whole_page=False))
+            edge = sql("{edge}, ", edge=self._edge(f"{name}_edge", many))
             within = self._within(f"{name}_edge")
             more = f"({more} OR COALESCE((SELECT cut FROM {name}_edge), false))"
         return sql(
@@ -335,6 +399,21 @@ class _Reader:
         # How much a planner must expect depends on the values: no plan is kept for a text that never comes again.
         whole = condition(Suspension, narrowing.whole)
         return sql("{read} AND {whole} /* {once} */", read=read, whole=whole, once=uuid4().hex)
+
+
+def _names(further: str) -> str:
+    """All columns of a read: `due`, `id`, and what further ones are called."""
+    return ", ".join(["due", "id", *re.findall(r" AS (\w+)", further)])
+
+
+def _by_depth(branches: Sequence[Branch]) -> Iterator[Branch]:
+    """The branches in parts whose scopes are of one depth each, but for those that terms find."""
+    for branch in branches:
+        if branch.terms is not None:
+            yield branch
+            continue
+        for depth in sorted({segment.scope.depth for segment in branch.segments}):
+            yield replace(branch, segments=[each for each in branch.segments if each.scope.depth == depth])
 
 
 def _wheres(branch: Branch) -> list[Sql]:

@@ -29,7 +29,7 @@ from suspensions.models.search import agent_term, asker_term, name_terms, phrase
 from suspensions.queries.fragments import Sql, condition, in_scopes, sql, value
 from suspensions.queries.nearest import Branch, Narrowing, Place, Segment, nearest
 from suspensions.queries.reach import within
-from suspensions.queries.rows import ITEM_COLUMNS, to_item
+from suspensions.queries.rows import ITEM_COLUMNS, read, to_item
 from suspensions.queries.suspensions import calling, matching
 
 _COLUMNS = (*ITEM_COLUMNS, "run__state", "run__revision", "run__resume")
@@ -132,7 +132,7 @@ def list_waiting(
     branches = mine_of(who, filters) if mine else others_of(reach, who, filters)
     ids = nearest(branches, place, limit + 1, _narrowing(reach, who, filters, mine=mine))
     rows = Suspension.objects.filter(id__in=ids.as_raw())
-    found = list(rows.order_by(F("expires_at").asc(nulls_last=True), "id").values(*_COLUMNS))
+    found = read(rows.order_by(F("expires_at").asc(nulls_last=True), "id"), _COLUMNS)
     following = None
     if len(found) > limit:
         last = found[limit - 1]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import QuerySet
+from psycopg.pq import Format
 
 from suspensions.domain.errors import MalformedJson, StoredRecordBroken
 from suspensions.domain.scopes import Scope
@@ -73,6 +78,23 @@ EVENT_COLUMNS = (
 def covered_by(scope: Scope) -> dict[str, str]:
     """The condition that the scope covers a row: equality on the one column of its depth."""
     return {f"scope_{scope.depth}": scope.text}
+
+
+def read(rows: QuerySet[Any], columns: Sequence[str]) -> list[dict[str, Any]]:
+    """What `rows.values(*columns)` gives, in a third of the time where rows have instants.
+
+    In the text form that Django asks PostgreSQL for, it reads each instant in Python; the driver reads binary ones in C.
+    """
+    if connection.vendor != "postgresql":
+        return list(rows.values(*columns))
+    try:
+        text, params = rows.values_list(*columns).query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    with connection.cursor() as cursor:
+        cursor.cursor.format = Format.BINARY
+        cursor.execute(text, params)
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
 def to_run(row: Mapping[str, Any]) -> Run:

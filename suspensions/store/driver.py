@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.transaction import Atomic
-from psycopg import RawCursor
+from psycopg import Connection, RawCursor
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
 
 T = TypeVar("T")
 Parameters = Sequence[Any]
@@ -26,16 +28,17 @@ def vendor() -> str:
     return connection.vendor
 
 
-_open: ContextVar[Any] = ContextVar("cortex_open_connection", default=None)
+_open: ContextVar[DurableTransaction | None] = ContextVar("cortex_open_transaction", default=None)
 
 
 def this_connection() -> Any:
     """The connection of the transaction that is open here, else Django's of this thread, or of this task in a loop."""
-    return _open.get() or connections[DEFAULT_DB_ALIAS]
+    held = _open.get()
+    return connections[DEFAULT_DB_ALIAS] if held is None else held.database
 
 
 class DurableTransaction(Atomic):
-    """Django's durable block with a shorter way in and out on SQLite, where Django's own costs as much as two writes.
+    """Django's durable block with a shorter way in and out, where Django's own costs as much as two writes.
 
     The short way is for the plain case alone: connected, nobody listening, nothing amiss. Everything else, and every
     failure, goes Django's way, from the same state of the connection.
@@ -44,10 +47,12 @@ class DurableTransaction(Atomic):
     def __init__(self) -> None:
         super().__init__(DEFAULT_DB_ALIAS, savepoint=True, durable=True)
         self.database = this_connection()
+        self.is_short = False
+        self.cursor: RawCursor[Any] | None = None
 
     def __enter__(self) -> None:
         self._begin()
-        self.entered = _open.set(self.database)
+        self.entered = _open.set(self)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         _open.reset(self.entered)
@@ -55,11 +60,15 @@ class DurableTransaction(Atomic):
 
     def _begin(self) -> None:
         database = self.database
-        if not _may_be_short(database) or database.in_atomic_block or not database.autocommit:
+        self.is_short = _may_be_short(database) and not database.in_atomic_block and database.autocommit
+        if not self.is_short:
             super().__enter__()
             return
         with database.wrap_database_errors:
-            database.connection.execute(f"BEGIN {database.transaction_mode}")
+            if database.vendor == "postgresql":
+                _begin_on_postgresql(database.connection)
+            else:
+                database.connection.execute(f"BEGIN {database.transaction_mode}")
         database.commit_on_exit, database.needs_rollback = True, False
         database.autocommit, database.in_atomic_block = False, True
         database.atomic_blocks.append(self)
@@ -67,7 +76,8 @@ class DurableTransaction(Atomic):
     def _end(self, kind: Any, error: Any, traceback: Any) -> None:
         database = self.database
         nested = bool(database.savepoint_ids)
-        if kind is not None or nested or database.needs_rollback or not _may_be_short(database):
+        plain = self.is_short and kind is None and not nested and not database.needs_rollback
+        if not plain or not _may_be_short(database):
             super().__exit__(kind, error, traceback)
             return
         try:
@@ -80,17 +90,29 @@ class DurableTransaction(Atomic):
         database.atomic_blocks.pop()
         database.in_atomic_block, database.autocommit = False, True
 
+    def one_cursor(self) -> RawCursor[Any]:
+        """One for all statements of the transaction, on PostgreSQL: each is read to its end before the next."""
+        if self.cursor is None:
+            self.cursor = RawCursor(self.database.connection)
+        return self.cursor
+
 
 def _may_be_short(database: Any) -> bool:
-    """Whether this is SQLite, connected, with nobody who wants to hear of statements or of the commit."""
+    """Whether this is connected, with nobody who wants to hear of statements or of the commit."""
     return (
-        database.vendor == "sqlite"
-        and database.connection is not None
-        and database.transaction_mode is not None
+        database.connection is not None
+        and (database.vendor == "postgresql" or database.transaction_mode is not None)
         and not database.force_debug_cursor
         and not database.execute_wrappers
         and not database.run_on_commit
     )
+
+
+def _begin_on_postgresql(connected: Connection[Any]) -> None:
+    """Begin at once; psycopg would wait for the first statement, and look up its own mode four times on the way."""
+    result = connected.pgconn.exec_(b"BEGIN")
+    if result.status != ExecStatus.COMMAND_OK:
+        raise error_from_result(result)
 
 
 def run(statement: str, parameters: Parameters, take: Callable[[Any], T], on: Any = None) -> T:
@@ -110,10 +132,11 @@ def run(statement: str, parameters: Parameters, take: Callable[[Any], T], on: An
         database.ensure_connection()
     with database.wrap_database_errors:
         if database.vendor == "postgresql":
-            cursor = RawCursor(database.connection)
+            held = _open.get()
+            cursor = RawCursor(database.connection) if held is None else held.one_cursor()
             cursor.execute(_numbered(statement), parameters, binary=True)
-        else:
-            cursor = database.connection.execute(_marked(statement), parameters)
+            return take(cursor)
+        cursor = database.connection.execute(_marked(statement), parameters)
         taken = take(cursor)
         cursor.close()
     return taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import django
 import psycopg
+from psycopg.pq import Format
 
 django.setup()
 
@@ -97,18 +99,19 @@ class Bench:
 def _statement(call: Callable[[], Any]) -> Callable[[], Any]:
     """The call's own statement, sent again as it was sent, and all of its rows."""
 
-    sent: list[tuple[str, Any]] = []
+    sent: list[tuple[str, Any, Format]] = []
 
     def keep(execute: Any, text: str, params: Any, many: bool, context: Any) -> Any:
-        sent.append((text, params))
+        sent.append((text, params, context["cursor"].cursor.format))
         return execute(text, params, many, context)
 
     with connection.execute_wrapper(keep):
         call()
-    ((text, params),) = sent
+    ((text, params, form),) = sent
 
     def run() -> list[Any]:
         with connection.cursor() as cursor:
+            cursor.cursor.format = form
             cursor.execute(text, params)
             return list(cursor.fetchall())
 
@@ -145,7 +148,7 @@ def _raw(who: Answerer, mine: bool) -> Callable[[], list[Any]]:
         " ORDER BY due, id LIMIT 51) AS f JOIN suspension AS p ON p.id = f.id JOIN run ON run.id = p.run_id"
         " ORDER BY f.due, f.id"
     )
-    cursor = raw.cursor()
+    cursor = raw.cursor(binary=os.environ.get('RAWBIN')=='1')
 
     def run() -> list[Any]:
         return cursor.execute(text, prepare=True).fetchall()

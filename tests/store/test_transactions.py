@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -156,6 +156,9 @@ def _state_of_the_connection() -> tuple[Any, ...]:
         list(database.atomic_blocks),
         list(database.savepoint_ids),
         list(database.run_on_commit),
+        # What the driver itself believes; Django sets the one without asking for the other.
+        database.connection.autocommit if database.vendor == "postgresql" else database.connection.in_transaction,
+        database.connection.info.transaction_status if database.vendor == "postgresql" else None,
     )
 
 
@@ -205,6 +208,29 @@ def test_blocks_inside_an_operation_are_undone_alone() -> None:
     in_transaction(write)
     assert rows("SELECT id FROM run WHERE scope = %s", [outer.text])
     assert not rows("SELECT id FROM run WHERE scope = %s", [inner.text])
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["from the beginning", "to the end"])
+def test_somebody_who_listens_for_a_part_of_it_changes_nothing(first: bool) -> None:
+    connection.ensure_connection()
+    before, scope = _state_of_the_connection(), fresh_scope()
+    heard: list[str] = []
+
+    def listener(execute: Callable[..., Any], statement: str, *more: Any) -> Any:
+        heard.append(statement)
+        return execute(statement, *more)
+
+    def write() -> None:
+        run_store.create_run(new_run(scope), ACTOR)
+        (stack.close if first else lambda: stack.enter_context(connection.execute_wrapper(listener)))()
+
+    with ExitStack() as stack:
+        if first:
+            stack.enter_context(connection.execute_wrapper(listener))
+        in_transaction(write)
+    assert _state_of_the_connection() == before
+    assert rows("SELECT id FROM run WHERE scope = %s", [scope.text])
+    assert bool(heard) == first
 
 
 def test_what_waits_for_the_commit_is_called_after_it() -> None:
