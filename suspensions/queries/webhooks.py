@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, OuterRef, Q, Subquery
 
 from suspensions.domain.cursors import cursor_number, make_cursor, read_cursor
 from suspensions.domain.errors import NotFound
@@ -25,6 +25,19 @@ class Backlog:
 
     pending: int
     oldest_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivering:
+    """How one webhook that is not disabled is told: what waits, since when, and whether its receiver takes it."""
+
+    webhook: Webhook
+    pending: int
+    oldest_at: datetime | None
+    failing: bool
+    """Something that waits was refused at least once."""
+    given_up: bool
+    """What was settled last was given up."""
 
 
 def list_webhooks(reach: Reach) -> tuple[Webhook, ...]:
@@ -64,6 +77,36 @@ def backlog() -> Backlog:
     waiting = WebhookDelivery.objects.filter(state=DeliveryState.PENDING.value, webhook__disabled_at__isnull=True)
     counted = waiting.aggregate(pending=Count("pk"), oldest=Min("created_at"))
     return Backlog(counted["pending"], counted["oldest"])
+
+
+def deliverings(reach: Reach) -> tuple[Delivering, ...]:
+    """How each webhook within the reach that is not disabled is told; two queries, however many there are."""
+    settled = WebhookDelivery.objects.filter(
+        webhook_id=OuterRef("id"), state__in=[DeliveryState.DELIVERED.value, DeliveryState.FAILED.value]
+    )
+    rows = WebhookRow.objects.filter(within(reach), disabled_at__isnull=True).defer("secret")
+    found = list(rows.order_by("id").annotate(last=Subquery(settled.order_by("-id").values("state")[:1])))
+    refused = Q(last_status__isnull=False) | ~Q(last_error="")
+    waiting = WebhookDelivery.objects.filter(
+        webhook_id__in=[row.id for row in found], state=DeliveryState.PENDING.value
+    ).order_by()
+    waits = {
+        row["webhook_id"]: row
+        for row in waiting.values("webhook_id").annotate(
+            pending=Count("pk"), oldest=Min("created_at"), refused=Count("pk", filter=refused)
+        )
+    }
+    nothing = {"pending": 0, "oldest": None, "refused": 0}
+    return tuple(
+        Delivering(
+            webhook=_to_webhook(row),
+            pending=waits.get(row.id, nothing)["pending"],
+            oldest_at=waits.get(row.id, nothing)["oldest"],
+            failing=waits.get(row.id, nothing)["refused"] > 0,
+            given_up=row.last == DeliveryState.FAILED.value,
+        )
+        for row in found
+    )
 
 
 def _to_webhook(row: WebhookRow) -> Webhook:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -188,3 +189,50 @@ def test_the_pages_need_no_more_than_the_policy_allows(admin: Person, scope: str
         assert markup.forms_without_a_token(found) == 0
         assert markup.loose_ends(found) == []
         assert markup.headings(found) == 1
+
+
+# -- health ----------------------------------------------------------------------------------------------------
+
+
+def health(person: Person) -> str:
+    """What stands on Health of webhooks; nothing where nothing does."""
+    found = re.search(
+        r"<strong>Webhooks</strong><span>(.*?)</span></li>", text(person.client.get("/health/")), re.DOTALL
+    )
+    return "" if found is None else re.sub(r"<[^>]+>", "", found[1])
+
+
+def test_health_says_nothing_of_webhooks_where_there_are_none(admin: Person) -> None:
+    assert health(admin) == ""
+
+
+def test_health_tells_what_is_on_its_way_what_is_refused_and_what_was_given_up(admin: Person, scope: str) -> None:
+    webhook_id, _ = add_webhook(Scope.parse(scope), URL)
+    assert health(admin) == "Everything was told, to 1 receiver"
+    press(admin, webhook_id, "ping")
+    assert health(admin) == "1 on their way, to 1 receiver"
+    with b.at(b.now() + timedelta(minutes=2)):
+        assert health(admin).startswith("receiver.example: nobody sends; 1 waits, the oldest since ")
+    [claimed] = claim_due()
+    keep_answer(claimed, Answer(503))
+    assert health(admin).startswith("receiver.example: the receiver does not take what it is told; 1 waits, the oldest")
+    execute("UPDATE webhook_delivery SET state = 'failed', next_at = NULL")
+    assert health(admin) == "receiver.example: the last delivery was given up. Open its deliveries"
+    press(admin, webhook_id, "ping")
+    [claimed] = claim_due()
+    keep_answer(claimed, Answer(204))
+    assert health(admin) == "Everything was told, to 1 receiver"
+
+
+def test_health_names_a_receiver_to_its_admins_alone(admin: Person, scope: str) -> None:
+    for _ in range(2):
+        webhook_id, _ = add_webhook(Scope.parse(scope), URL)
+        press(admin, webhook_id, "ping")
+    execute("UPDATE webhook_delivery SET last_error = 'no connection', attempts = 1")
+    assert health(admin).endswith(". Open the list")
+    shown = health(make_person(scope, Role.VIEWER))
+    assert shown.startswith("2 of 2: the receivers do not take what they are told; 2 wait, the oldest since ")
+    assert "Open" not in shown
+    assert health(make_person(f"{scope}/p=a", Role.ADMIN)) == ""
+    press(admin, webhook_id, "disable")
+    assert health(make_person(scope, Role.VIEWER)).startswith("The receiver does not take ")

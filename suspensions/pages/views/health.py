@@ -1,4 +1,4 @@
-"""Health: the database, the sweeper, what waits too long, runs that nobody holds."""
+"""Health: the database, the sweeper, what waits too long, who is not told, runs that nobody holds."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
+from suspensions.domain.policy import Role
 from suspensions.domain.values import Run
 from suspensions.pages.contexts import Fact, HealthCheck, HealthPage, SilentRun
 from suspensions.pages.formats import bounded, duration
 from suspensions.pages.rendering import render_page
+from suspensions.pages.views.webhooks import webhook_name
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.queries import health_page
 from suspensions.queries.counts import MOST
 from suspensions.queries.health_page import DatabaseHealth
+from suspensions.queries.webhooks import Delivering, deliverings
 
 SLOW = timedelta(milliseconds=100)
 BEAT_LATE = timedelta(seconds=30)
 BEAT_GONE = timedelta(minutes=2)
 PICKED_UP_LATE = timedelta(minutes=5)
+TOLD_LATE = timedelta(minutes=1)
+UNTOLD = timedelta(minutes=30)
 CLOCK_APART = timedelta(seconds=1)
 CLOCK_WRONG = timedelta(seconds=30)
 _REASONS = {"approval": "for approval", "external_tool": "for an external tool", "agent_reply": "for another agent"}
@@ -50,6 +55,7 @@ def index(visit: Visit) -> HttpResponse:
             link="Open the list",
         )
     )
+    checks += _webhooks(visit)
     depths = health_page.depth_by_reason(visit.reach, MOST)
     facts = [Fact(f"Waiting {words}", bounded(depths.get(reason, 0)) or "0") for reason, words in _REASONS.items()]
     facts += [
@@ -124,6 +130,61 @@ def _decided(visit: Visit, since: datetime | None) -> HealthCheck:
     return HealthCheck(
         "Decided, not picked up", tone, text, at=since, href=visit.href("queue", tab="decided"), link="Open the list"
     )
+
+
+def _webhooks(visit: Visit) -> list[HealthCheck]:
+    """Where there are any: whether those who want to be told are told."""
+    found = deliverings(visit.reach)
+    if not found:
+        return []
+    troubled = [each for each in found if each.failing or each.given_up or _waits(visit, each) > TOLD_LATE]
+    if not troubled:
+        waiting = sum(each.pending for each in found)
+        words = f"{waiting:,} on their way" if waiting else "Everything was told"
+        return [HealthCheck("Webhooks", "good", f"{words}, to {len(found)} receiver{'s' * (len(found) > 1)}")]
+    oldest = min((each.oldest_at for each in troubled if each.oldest_at), default=None)
+    worst = any(each.given_up or _waits(visit, each) > UNTOLD for each in troubled)
+    admin = [each for each in troubled if Role.ADMIN in visit.caller.roles_at(each.webhook.scope)]
+    href = f"{visit.href('access')}#webhooks"
+    if len(troubled) == 1:
+        href = visit.href("webhook", troubled[0].webhook.id)
+    who, what = _who(troubled, len(found), named=bool(admin)), _what(troubled)
+    text = f"{who}: {what}" if who else what[0].upper() + what[1:]
+    return [
+        HealthCheck(
+            "Webhooks",
+            "stop" if worst else "soon",
+            text,
+            at=oldest,
+            href=href if admin else "",
+            link="Open its deliveries" if len(troubled) == 1 else "Open the list",
+        )
+    ]
+
+
+def _waits(visit: Visit, each: Delivering) -> timedelta:
+    return timedelta(0) if each.oldest_at is None else visit.now - each.oldest_at
+
+
+def _who(troubled: list[Delivering], total: int, *, named: bool) -> str:
+    if len(troubled) == 1 and named:
+        return webhook_name(troubled[0].webhook)
+    return f"{len(troubled)} of {total}" if total > 1 else ""
+
+
+def _what(troubled: list[Delivering]) -> str:
+    """What is wrong with them, ending where the instant of the oldest that waits follows."""
+    waiting = sum(each.pending for each in troubled)
+    waits = f"{waiting:,} wait{'s' * (waiting == 1)}, the oldest since" if waiting else ""
+    given_up, failing = any(each.given_up for each in troubled), any(each.failing for each in troubled)
+    if given_up:
+        said = "the last delivery was given up" if len(troubled) == 1 else "deliveries were given up"
+        return f"{said}; {waits}" if waits else said
+    if failing:
+        one = len(troubled) == 1
+        said = "the receiver does not take what it is told" if one else "the receivers do not take what they are told"
+        return f"{said}; {waits}"
+    return f"nobody sends; {waits}"
 
 
 def _silent(visit: Visit, run: Run) -> SilentRun:

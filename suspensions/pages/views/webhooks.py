@@ -45,7 +45,7 @@ def webhook_rows(visit: Visit) -> list[WebhookRow]:
     return [
         WebhookRow(
             href=visit.href("webhook", one.id),
-            name=_name(one),
+            name=webhook_name(one),
             host=_host(one),
             scope=one.scope.text,
             events=_events(one),
@@ -130,7 +130,7 @@ def _render(
         chrome=visit.chrome("People and access"),
         crumbs=[Link("People and access", visit.href("access")), Link("Webhooks", f"{visit.href('access')}#webhooks")],
         id=webhook.id,
-        name=_name(webhook),
+        name=webhook_name(webhook),
         facts=_facts(webhook),
         enabled=webhook.disabled_at is None,
         action=visit.href("webhook_change", webhook.id),
@@ -193,7 +193,8 @@ def _delivery_row(visit: Visit, delivery: Delivery, enabled: bool) -> DeliveryRo
 # -- words -------------------------------------------------------------------------------------------------
 
 
-def _name(webhook: Webhook) -> str:
+def webhook_name(webhook: Webhook) -> str:
+    """What people call it; its host where nobody described it, since the whole address may hold a secret."""
     return webhook.description or _host(webhook)
 
 
