@@ -83,7 +83,7 @@ def covered_by(scope: Scope) -> dict[str, str]:
 def read(rows: QuerySet[Any], columns: Sequence[str]) -> list[dict[str, Any]]:
     """What `rows.values(*columns)` gives, in a third of the time where rows have instants.
 
-    In the text form that Django asks PostgreSQL for, it reads each instant in Python; the driver reads binary ones in C.
+    In the text form that Django asks PostgreSQL for, it reads each instant in Python, and the driver binary ones in C.
     """
     if connection.vendor != "postgresql":
         return list(rows.values(*columns))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -148,7 +147,7 @@ def _raw(who: Answerer, mine: bool) -> Callable[[], list[Any]]:
         " ORDER BY due, id LIMIT 51) AS f JOIN suspension AS p ON p.id = f.id JOIN run ON run.id = p.run_id"
         " ORDER BY f.due, f.id"
     )
-    cursor = raw.cursor(binary=os.environ.get('RAWBIN')=='1')
+    cursor = raw.cursor(binary=True)
 
     def run() -> list[Any]:
         return cursor.execute(text, prepare=True).fetchall()
