@@ -5,7 +5,7 @@ Lists never load an admission's input. Source: pages.md, "Receipts".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -24,10 +24,11 @@ from suspensions.domain.values import (
 from suspensions.domain.verification import Receipt
 from suspensions.models import Admission as AdmissionRow
 from suspensions.models import Closure as ClosureRow
-from suspensions.models import StartOrExpiry
+from suspensions.models import StartOrExpiry, Suspension
 from suspensions.models.receipt_rows import ADMISSION, CLOSURE, OUTCOME, to_admission, to_closure, to_outcome
 from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
+from suspensions.queries.suspensions import calling, matching
 
 KINDS = ("admission", "start", "expiry", "closure")
 
@@ -71,6 +72,52 @@ def list_receipts(kind: str, reach: Reach, words: str, cursor: str | None, limit
     found = list(rows.model.objects.filter(pk__in=keys).order_by("-suspension_id").values(*columns))
     following = make_cursor(binding, found[limit - 1]["suspension_id"]) if len(found) > limit else None
     return Page(tuple(_to_receipt(kind, row) for row in found[:limit]), following)
+
+
+_LOOKED_AT, _LEAST_LOOKED_AT = 5_000, 1_000
+_CHUNK = 1_000
+
+
+def looked_at(reach: Reach) -> int:
+    """How many receipts one look for what was asked goes through; each scope is read so far, so fewer of many."""
+    return max(_LEAST_LOOKED_AT, _LOOKED_AT // max(len(reach), 1))
+
+
+def look_through(kind: str, reach: Reach, tool: str, words: str, cursor: str | None, limit: int) -> Page[Receipt]:
+    """Receipts of one kind whose pause called the tool, and has the words or is found by them as in `list_receipts`.
+
+    A receipt keeps no words, and an index of what all pauses ever asked would cost a write at each of them. So this
+    goes through the newest `looked_at` receipts; a page that is not full and has a next one says that there are older
+    ones to look through. Raises: InvalidCursor.
+    """
+    binding = ("receipts asked", kind, *(scope.text for scope in reach), tool, words)
+    rows, columns, person = _table(kind)
+    after = read_cursor(cursor, binding, 1)
+    older = rows if after is None else rows.filter(suspension_id__lt=after[0])
+    most = looked_at(reach)
+    newest = rows.model.objects.filter(pk__in=first("suspension_id", reach, older, ("-suspension_id",), most + 1))
+    keys = list(newest.order_by("-pk").values_list("pk", flat=True))
+    named = rows.filter(_matching(kind, words, person)) if words else None
+    found: list[str] = []
+    for asked in _asked(keys[:most], tool, words, named):
+        found += asked
+        if len(found) > limit:
+            break
+    items = rows.model.objects.filter(pk__in=found[:limit]).order_by("-pk").values(*columns)
+    last = found[limit - 1] if len(found) > limit else keys[most - 1] if len(keys) > most else None
+    return Page(tuple(_to_receipt(kind, row) for row in items), None if last is None else make_cursor(binding, last))
+
+
+def _asked(keys: Sequence[str], tool: str, words: str, named: QuerySet[Any] | None) -> Iterator[list[str]]:
+    """Of these pauses those that asked so, some at a time: what is often asked is found among the first."""
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
+        pauses = Suspension.objects.filter(id__in=chunk)
+        if tool:
+            pauses = pauses.filter(calling(tool))
+        if named is not None:
+            pauses = pauses.filter(matching(words) | Q(id__in=named.filter(pk__in=chunk).values("pk")))
+        yield list(pauses.order_by("-id").values_list("id", flat=True))
 
 
 def _table(kind: str) -> tuple[QuerySet[Any], tuple[str, ...], str]:

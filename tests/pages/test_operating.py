@@ -18,7 +18,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.strict_json import content_digest, dumps
 from suspensions.domain.values import SYSTEM, NewInteraction
 from suspensions.operations import access, interactions, leases, resumes
-from suspensions.queries import health_page
+from suspensions.queries import health_page, receipts
 from tests.support import builders as b
 from tests.support.people import PASSWORD, Person, make_person
 
@@ -318,7 +318,55 @@ def test_a_search_that_finds_nothing_in_the_queue_leads_to_the_receipts(scope: s
     dana = make_person(scope, Role.APPROVER)
     page = text(dana.client.get("/?tab=all&q=upgrade"))
     assert "What was decided stands in the receipts." in page
-    assert '<a href="/receipts/">Look through the receipts</a>' in page
+    assert '<a href="/receipts/?q=upgrade">Look through the receipts</a>' in page
+
+
+def test_receipts_are_found_by_tool_and_by_words_of_what_was_asked(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana, priya = make_person(scope, Role.APPROVER), make_person(scope, Role.APPROVER)
+    upgrade, seat, refund = (
+        b.make_pause(at, pending=(b.call("c1", tool, f'{{"reservation": "{code}"}}'),))
+        for tool, code in (("upgrade_cabin", "M4XW9B"), ("change_seat", "M4XW9B"), ("refund", "9KD3VA"))
+    )
+    for pause, who in ((upgrade, dana), (seat, priya), (refund, dana)):
+        resumes.decide(who.caller, at, pause.id, b.version_of(pause).run_revision, b.approve_all(pause))
+
+    def found(**query: str) -> list[str]:
+        shown = text(dana.client.get("/receipts/", query))
+        return re.findall(r'data-row="(\w+)"', shown)
+
+    assert found(q="upgrade_cabin") == [upgrade.id]
+    assert found(q="M4XW") == [seat.id, upgrade.id]
+    assert found(tool="change_seat") == [seat.id]
+    assert found(tool="upgrade_cabin", q=dana.name) == [upgrade.id]
+    assert found(tool="upgrade_cabin", q=priya.name) == []
+    assert found(kind="closure", tool="change_seat") == []
+    shown = text(dana.client.get("/receipts/?q=M4XW&tool=refund"))
+    assert "No admission matches “M4XW”" in shown
+    assert '<option value="refund" selected>refund</option>' in shown
+    exported: Any = dana.client.get("/receipts/?tool=change_seat&export=jsonl")
+    assert b"".join(exported.streaming_content).count(b"\n") == 1
+
+
+def test_a_look_through_receipts_stops_and_goes_on(scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receipts, "_LOOKED_AT", 2)
+    monkeypatch.setattr(receipts, "_LEAST_LOOKED_AT", 2)
+    monkeypatch.setattr(receipts, "_CHUNK", 1)
+    at = Scope.parse(scope)
+    dana = make_person(scope, Role.APPROVER)
+    for tool in ("refund", "change_seat", "change_seat", "refund", "change_seat"):
+        pause = b.make_pause(at, pending=(b.call("c1", tool),))
+        resumes.decide(dana.caller, at, pause.id, b.version_of(pause).run_revision, b.approve_all(pause))
+    first = text(dana.client.get("/receipts/?q=refund"))
+    assert first.count("data-row=") == 1
+    assert "Looked through 2." in first
+    [further] = re.findall(r'<a href="([^"]+)">Look further back', first)
+    second = text(dana.client.get(further))
+    assert "No admission of the newest 2 matches “refund”" in second
+    [further] = re.findall(r'<a href="([^"]+)">Look further back', second)
+    last = text(dana.client.get(further))
+    assert last.count("data-row=") == 1
+    assert "further back" not in last
 
 
 # -- profile -----------------------------------------------------------------------------------------------------

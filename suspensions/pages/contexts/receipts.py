@@ -35,6 +35,8 @@ class ReceiptsPage:
     rows: Sequence[ReceiptRow]
     empty: Empty | None = None
     older_href: str = ""
+    looked: str = ""
+    """How many were looked through, where the search stopped before the oldest."""
     exports: Sequence[Link] = ()
 
 

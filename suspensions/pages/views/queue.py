@@ -212,7 +212,7 @@ def _empty(visit: Visit, tab: str) -> Empty:
             f"No pause matches {words}",
             "Searched tools, notes, arguments and ids of what this tab lists. What was decided stands in the receipts.",
             Link("Clear the filters", everything),
-            Link("Look through the receipts", visit.href("receipts")),
+            Link("Look through the receipts", visit.href("receipts", q=query.get("q", "").strip())),
         )
     if tab == "" and visit.counts.waiting:
         many = bounded(visit.counts.waiting)

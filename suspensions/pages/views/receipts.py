@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from suspensions.domain.errors import InvalidRequest, NotFound
 from suspensions.domain.instants import format_instant
+from suspensions.domain.reach import Reach
 from suspensions.domain.receipt_objects import Receipt, kind_of
 from suspensions.domain.strict_json import dumps
-from suspensions.domain.values import Admission, Closure, Expiry, Start, SuspensionItem
+from suspensions.domain.values import Admission, Closure, Expiry, Page, Start, SuspensionItem
 from suspensions.operations.receipts import verify_receipt
 from suspensions.pages.contexts import Empty, Link, ReceiptRow, ReceiptsPage, Search, Tab
 from suspensions.pages.lives import actor_words
@@ -35,20 +37,61 @@ MAX_EXPORTED = 10_000
 _TABS = {"admission": "Admissions", "start": "Starts", "expiry": "Expiries", "closure": "Closures"}
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which receipts are asked for, as the address says it."""
+
+    kind: str
+    words: str = ""
+    tool: str = ""
+    by_pause: bool = False
+    """Whether the words are looked for in what the pauses asked, too."""
+
+    def query(self, **more: str) -> dict[str, str]:
+        """The address of just these; the list of admissions is the plain one."""
+        kind = "" if self.kind == "admission" else self.kind
+        return {"kind": kind, "q": self.words, "tool": self.tool, "by": "pause" if self.by_pause else "", **more}
+
+    @property
+    def looks(self) -> bool:
+        """Whether the pauses must be looked through, which an index does not tell apart."""
+        return bool(self.tool) or self.by_pause
+
+    def read(self, reach: Reach, cursor: str | None, limit: int) -> Page[Receipt]:
+        if self.looks:
+            return receipts.look_through(self.kind, reach, self.tool, self.words, cursor, limit)
+        return receipts.list_receipts(self.kind, reach, self.words, cursor, limit)
+
+
+def _asked(query: QueryDict) -> Asked:
+    """Raises: InvalidRequest."""
+    kind = query.get("kind") or "admission"
+    if kind not in _TABS:
+        raise InvalidRequest("kind names no kind of receipt.")
+    return Asked(kind, query.get("q", "").strip(), query.get("tool", ""), query.get("by") == "pause")
+
+
 @require_safe
 @signed_in
 def index(visit: Visit) -> HttpResponseBase:
     """Receipts of one kind, newest pause first; with `export` the whole filtered list as a file."""
     query = visit.request.GET
-    kind = query.get("kind") or "admission"
-    if kind not in _TABS:
-        raise InvalidRequest("kind names no kind of receipt.")
-    words = query.get("q", "").strip()
+    asked, after = _asked(query), query.get("after") or None
     if query.get("export"):
-        return _export(visit, kind, words, query["export"])
-    found = receipts.list_receipts(kind, visit.reach, words, query.get("after") or None, LIMIT)
-    page = _page(visit, kind, words, found.items, found.next)
-    variables = {"rows": page.rows, "empty": page.empty, "older_href": page.older_href, "now": visit.now}
+        return _export(visit, asked, query["export"])
+    found = asked.read(visit.reach, after, LIMIT)
+    if asked.words and not asked.looks and not found.items and after is None:
+        # Neither an id, nor a digest, nor a person: then it may be a word of what was asked.
+        asked = replace(asked, by_pause=True)
+        found = asked.read(visit.reach, None, LIMIT)
+    page = _page(visit, asked, found)
+    variables = {
+        "rows": page.rows,
+        "empty": page.empty,
+        "older_href": page.older_href,
+        "looked": page.looked,
+        "now": visit.now,
+    }
     return render_page(
         visit.request,
         "suspensions/receipts.html",
@@ -58,46 +101,65 @@ def index(visit: Visit) -> HttpResponseBase:
     )
 
 
-def _page(visit: Visit, kind: str, words: str, found: Sequence[Receipt], following: str | None) -> ReceiptsPage:
-    older = visit.request.GET.copy()
-    older["after"] = following or ""
-    here = "" if kind == "admission" else kind
+def _page(visit: Visit, asked: Asked, found: Page[Receipt]) -> ReceiptsPage:
     exports = [
-        Link(label, visit.href("receipts", kind=here, q=words, export=form))
+        Link(label, visit.href("receipts", **asked.query(export=form)))
         for label, form in (("JSON lines", "jsonl"), ("CSV", "csv"))
     ]
-    scopes = {grant.scope.text: grant.scope.text for grant in visit.caller.grants}
+    rows = _rows(visit, found.items)
+    older = visit.href("receipts", **asked.query(after=found.next)) if found.next else ""
+    stopped = asked.looks and found.next is not None and len(found.items) < LIMIT
+    looked = f"{receipts.looked_at(visit.reach):,}" if stopped else ""
     return ReceiptsPage(
         chrome=visit.chrome("Receipts"),
         tabs=[
-            Tab(label, visit.href("receipts", kind="" if key == "admission" else key, q=words), current=key == kind)
+            Tab(label, visit.href("receipts", **replace(asked, kind=key).query()), current=key == asked.kind)
             for key, label in _TABS.items()
         ],
-        search=Search(
-            action=visit.request.path,
-            query=words,
-            placeholder="Run, pause, person or digest",
-            label="Search receipts by run, pause, person or digest",
-            filters=[choice("scope", "Scope", scopes, visit.request.GET, none="all")],
-            kept=[("kind", here)] if here else [],
-        ),
-        rows=_rows(visit, found),
-        empty=None if found else _empty(visit, kind, words),
-        older_href=f"{visit.request.path}?{older.urlencode()}" if following else "",
-        exports=exports if found else (),
+        search=_search(visit, asked, rows),
+        rows=rows,
+        empty=None if found.items else _empty(visit, asked, looked, older),
+        older_href=older,
+        looked=looked,
+        exports=exports if found.items else (),
     )
 
 
-def _empty(visit: Visit, kind: str, words: str) -> Empty:
-    if words:
-        text = "Searched runs, pauses, people and digests. A whole id or digest is needed, or the start of a name."
-        return Empty(f"No {kind} matches “{words}”", text, Link("Clear the search", visit.request.path))
+def _search(visit: Visit, asked: Asked, rows: Sequence[ReceiptRow]) -> Search:
+    """The filter line; tools to choose from are those in sight, as in the queue."""
+    scopes = {grant.scope.text: grant.scope.text for grant in visit.caller.grants}
+    tools = {call.tool: call.tool for row in rows for call in row.calls}
+    return Search(
+        action=visit.request.path,
+        query=asked.words,
+        placeholder="Tool, person, id or digest",
+        label="Search receipts by tool, words of the arguments, person, run, pause or digest",
+        filters=[
+            choice("tool", "Tool", dict(sorted(tools.items())), visit.request.GET),
+            choice("scope", "Scope", scopes, visit.request.GET, none="all"),
+        ],
+        kept=[("kind", asked.kind)] if asked.kind != "admission" else [],
+    )
+
+
+def _empty(visit: Visit, asked: Asked, looked: str, older: str) -> Empty:
+    if asked.words or asked.tool:
+        what = f"“{asked.words}”" if asked.words else asked.tool
+        if looked:
+            title = f"No {asked.kind} of the newest {looked} matches {what}"
+            return Empty(title, "There are older ones to look through.", Link("Look further back", older))
+        text = (
+            "Searched tools, notes and arguments of the pauses, runs, people and digests. "
+            "An id or a digest must be whole; of a pause that was purged no words are left."
+        )
+        everything = visit.href("receipts", **Asked(asked.kind).query())
+        return Empty(f"No {asked.kind} matches {what}", text, Link("Clear the search", everything))
     return {
         "admission": Empty("No admissions yet", "One is written whenever an answer to a pause is taken."),
         "start": Empty("No starts yet", "One is written whenever a worker is granted an admitted answer."),
         "expiry": Empty("No expiries", "Every admitted answer was started in time, or still may be."),
         "closure": Empty("No closures", "No uncertain start had to be closed with proof."),
-    }[kind]
+    }[asked.kind]
 
 
 def _version(receipt: Receipt) -> Any:
@@ -196,23 +258,23 @@ def download(visit: Visit, kind: str, run_id: str, suspension_id: str) -> HttpRe
 _COLUMNS = ("kind", "at", "by", "via", "run_id", "suspension_id", "scope", "digest", "record_sha256")
 
 
-def _export(visit: Visit, kind: str, words: str, form: str) -> HttpResponseBase:
+def _export(visit: Visit, asked: Asked, form: str) -> HttpResponseBase:
     """The filtered list, newest pause first, up to `MAX_EXPORTED` receipts. Raises: InvalidRequest."""
     if form not in ("jsonl", "csv"):
         raise InvalidRequest("export is jsonl or csv.")
-    found = _all(visit, kind, words)
+    found = _all(visit.reach, asked)
     lines: Iterable[bytes] = _json_lines(found) if form == "jsonl" else _csv_lines(found)
     content_type = "application/jsonl" if form == "jsonl" else "text/csv; charset=utf-8"
     response = StreamingHttpResponse(lines, content_type=content_type)
-    response.headers["Content-Disposition"] = f'attachment; filename="{kind}-receipts.{form}"'
+    response.headers["Content-Disposition"] = f'attachment; filename="{asked.kind}-receipts.{form}"'
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
-def _all(visit: Visit, kind: str, words: str) -> Iterator[Receipt]:
-    reach, cursor, left = visit.reach, None, MAX_EXPORTED
+def _all(reach: Reach, asked: Asked) -> Iterator[Receipt]:
+    cursor, left = None, MAX_EXPORTED
     while left > 0:
-        found = receipts.list_receipts(kind, reach, words, cursor, min(left, 256))
+        found = asked.read(reach, cursor, min(left, 256))
         yield from found.items
         left -= len(found.items)
         cursor = found.next
