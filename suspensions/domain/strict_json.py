@@ -386,23 +386,28 @@ _WRITE_CONTENT: Final = json.JSONEncoder(
 ).encode
 
 
+_PLAIN_LEAVES = frozenset({str, bool, type(None)})
+
+
 def _is_plain(value: object) -> bool:
     """Tell whether `orjson` and RFC 8785 are known to write this value alike.
 
     Exact types only: a subclass may print itself in a way of its own.
     """
-    if isinstance(value, dict):
-        for name, item in value.items():
+    kind = type(value)
+    if kind is dict:
+        members: dict[object, object] = value  # type: ignore[assignment]
+        for name, item in members.items():
             if type(name) is not str or not name.isascii():
                 return False
-            if type(item) is not str and not _is_plain(item):
+            if type(item) not in _PLAIN_LEAVES and not _is_plain(item):
                 return False
-        return type(value) is dict
-    if isinstance(value, list):
-        return type(value) is list and all(map(_is_plain, value))
-    if type(value) is int:
-        return -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
-    return value is None or type(value) in {str, bool}
+        return True
+    if kind is list:
+        return all(map(_is_plain, value))  # type: ignore[call-overload]
+    if kind is int:
+        return -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER  # type: ignore[operator]
+    return kind in _PLAIN_LEAVES
 
 
 def _drop(content: Any, name: str) -> None:

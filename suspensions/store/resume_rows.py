@@ -25,10 +25,10 @@ WIDTH = len(OUTCOME)
 # What a worker executes is joined only while it may be granted, so that repeats and losers do not load it.
 _MAY_START = "run.resume = 'admitted' AND run.admission_id = resume_admission.suspension_id"
 _READ = (
-    f"SELECT {run_rows.SELECT}, {run_rows.CONTENT_SELECT}, {admissions.SELECT}, {SELECT}, {suspension_rows.SELECT},"
+    f"SELECT {run_rows.OPEN_SELECT}, {admissions.SELECT}, {SELECT}, {suspension_rows.SELECT},"
     f" suspension_continuation.body, CASE WHEN {_MAY_START} THEN resume_admission.input END,"
     " resume_closure.suspension_id"
-    f" FROM run{run_rows.CONTENT_JOIN}"
+    f" FROM run{run_rows.OPEN_JOIN}"
     " LEFT JOIN resume_admission ON resume_admission.suspension_id = %s AND resume_admission.run_id = run.id"
     " LEFT JOIN resume_start_or_expiry ON resume_start_or_expiry.suspension_id = resume_admission.suspension_id"
     " LEFT JOIN resume_closure ON resume_closure.suspension_id = resume_admission.suspension_id"
@@ -64,10 +64,8 @@ def read_resume(scope: Scope, run_id: str, suspension_id: str) -> Resume:
 
 def to_resume(values: tuple[Any, ...]) -> Resume:
     """Raises: ResumeAdmissionNotFound."""
-    row = run_rows.read_row(values)
-    at = run_rows.WIDTH
-    row.contents = values[at : at + 3]
-    at += 3
+    row = run_rows.read_open_row(values)
+    at = run_rows.OPEN_WIDTH
     admission = admissions.read_admission(values[at:])
     if admission is None:
         raise ResumeAdmissionNotFound

@@ -58,6 +58,11 @@ CONTENT_JOIN = (
 CONTENT_SELECT = "run_content.input, run_result.output, run_result.error"
 WIDTH = len(COLUMNS)
 
+# A run that has not ended has neither output nor error, so whoever refuses ended ones need not look for them.
+OPEN_SELECT = f"{SELECT}, run_content.input"
+OPEN_JOIN = " LEFT JOIN run_content ON run_content.run_id = run.id"
+OPEN_WIDTH = WIDTH + 1
+
 
 @dataclass(slots=True)
 class RunRow:
@@ -112,6 +117,11 @@ class RunRow:
 
 def read_row(values: tuple[Any, ...]) -> RunRow:
     return RunRow(*values[:WIDTH])
+
+
+def read_open_row(values: tuple[Any, ...]) -> RunRow:
+    """The row of the columns in OPEN_SELECT."""
+    return RunRow(*values[:WIDTH], contents=(values[WIDTH], None, None))
 
 
 def find_run(run_id: str, scope: Scope, *, contents: bool = False) -> RunRow | None:

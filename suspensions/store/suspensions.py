@@ -74,7 +74,7 @@ class Deadlines:
 # -- pausing -----------------------------------------------------------------------------------------
 
 _READ_FOR_PAUSE = (
-    f"SELECT {run_rows.SELECT}, {run_rows.CONTENT_SELECT}, live.id, live.claimed_at FROM run{run_rows.CONTENT_JOIN}"
+    f"SELECT {run_rows.OPEN_SELECT}, live.id, live.claimed_at FROM run{run_rows.OPEN_JOIN}"
     " LEFT JOIN suspension live ON live.run_id = run.id AND live.retired_at IS NULL"
     " WHERE run.id = %s AND run.scope = %s"
 )
@@ -99,8 +99,7 @@ def create_suspension(new: NewSuspension, deadlines: Deadlines, actor: Actor) ->
         return record
     if values is None:
         return _pause_new_run(new, deadlines, actor)
-    row = run_rows.read_row(values)
-    row.contents = values[run_rows.WIDTH : run_rows.WIDTH + 3]
+    row = run_rows.read_open_row(values)
     live_id, live_claimed_at = values[-2:]
     now = clock.now()
     suspension_id = _choose_id(new, row, now)
@@ -288,8 +287,8 @@ def _whole(values: tuple[Any, ...] | None, missing: Exception) -> Suspension:
 
 # The body is joined only while the pause can be claimed, so that losers of a race do not load it.
 _READ_FOR_CLAIM = (
-    f"SELECT {run_rows.SELECT}, {run_rows.CONTENT_SELECT}, {suspension_rows.SELECT}, suspension_continuation.body"
-    f" FROM run{run_rows.CONTENT_JOIN}"
+    f"SELECT {run_rows.OPEN_SELECT}, {suspension_rows.SELECT}, suspension_continuation.body FROM run"
+    f"{run_rows.OPEN_JOIN}"
     " LEFT JOIN suspension ON suspension.run_id = run.id AND suspension.retired_at IS NULL"
     " LEFT JOIN suspension_continuation"
     " ON suspension_continuation.suspension_id = suspension.id AND suspension.claimed_at IS NULL"
@@ -331,10 +330,9 @@ def claim(
         if lease is not None:
             lease.until(now)
         raise NotSuspended
-    row = run_rows.read_row(values)
+    row = run_rows.read_open_row(values)
     lease_columns, taken = guards.lease_columns(row, lease, now)
-    row.contents = values[run_rows.WIDTH : run_rows.WIDTH + 3]
-    suspension = suspension_rows.read_row(values[run_rows.WIDTH + 3 :])
+    suspension = suspension_rows.read_row(values[run_rows.OPEN_WIDTH :])
     if suspension is None or suspension.claimed_at is not None:
         raise NotSuspended(row.state)
     _require_claimable(row, suspension, version, expired_by, now)
