@@ -62,8 +62,7 @@ class PauseView:
         now, then, one, many = _TITLES[self.read.pause.reason]
         count = len(self.read.pause.pending)
         agent = self.read.run.agent_name or "An agent"
-        waits = self.stand in (Stand.OPEN, Stand.LATE)
-        return f"{agent} {now if waits else then} {one if count == 1 else many.format(count)}"
+        return f"{agent} {now if self.stand is Stand.OPEN else then} {one if count == 1 else many.format(count)}"
 
     def shared_note(self) -> str:
         """The note that all calls have in common, said once above them."""

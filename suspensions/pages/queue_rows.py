@@ -83,7 +83,8 @@ class Rows:
     def _situation(self, item: QueueItem) -> tuple[str, str]:
         """A sign and a few words."""
         if item.expired_at is not None:
-            return "timer-off", "Failed: time ran out"
+            answered = item.pause.claimed_at is not None and item.pause.claimed_at < item.expired_at
+            return "timer-off", "Answered, and no worker came" if answered else "Nobody answered in time"
         if item.decided_by is not None and item.decided_at is not None:
             who, ago = self.name(item.decided_by.principal), duration(self._now - item.decided_at)
             return "hourglass", f"Answered by {who} {ago} ago; no worker yet"

@@ -135,7 +135,7 @@ def _lede(shown: Shown) -> str:
         case Admission():
             if read.pause.reason is Reason.AGENT_REPLY:
                 return f"{who} answered {agent} through the bus."
-            return f"{who} answered {agent}: {summary(outcomes_of(read))}. Only this answer counts."
+            return f"{who} answered {agent}: {_answer(read)}. Only this answer counts."
         case Start():
             owner = shown.receipt.lease_owner
             return f"Execution was granted to {owner or who}, once. Nobody is granted it again."
@@ -147,6 +147,25 @@ def _lede(shown: Shown) -> str:
                 f"{who} ended the run as incomplete, on the word of {request.issuer}/{request.issuer_revision} that "
                 "every worker is quiet for good. No output was accepted, and nothing is run again."
             )
+
+
+_NAMED_CALLS = 3
+
+
+def _answer(read: PauseRead) -> str:
+    """What was decided, by the calls' names where they are few."""
+    decided = outcomes_of(read)
+    if len(read.pause.pending) > _NAMED_CALLS:
+        return summary(decided)
+    return ", ".join(
+        f"{call.name} {decided[call.id]['outcome']}{' with other arguments' * _is_edited(decided[call.id])}"
+        for call in read.pause.pending
+        if call.id in decided
+    )
+
+
+def _is_edited(made: Mapping[str, Any]) -> bool:
+    return made.get("arguments") is not None
 
 
 def _chain(visit: Visit, shown: Shown) -> list[ChainNode]:
@@ -244,7 +263,7 @@ def _outcomes(read: PauseRead) -> list[CallOutcome]:
     for number, call in enumerate(read.pause.pending, start=1):
         made = decided.get(call.id)
         if made is not None:
-            edited = ", with other arguments" if made.get("arguments") is not None else ""
+            edited = ", with other arguments" if _is_edited(made) else ""
             note = f", note “{made['note']}”" if made.get("note") else ""
             outcomes.append(CallOutcome(number, call.name, f"{made['outcome']}{edited}{note}"))
     return outcomes

@@ -351,7 +351,7 @@ def test_several_approvals_of_one_tool_are_decided_together(agent: Agent, dana: 
     expect(page.locator(".differs")).not_to_contain_text("9KD3VA")
     page.fill("#bulk-note", "Refund both.")
     page.click("text=Approve 2")
-    expect(page.locator("h1")).to_have_text("All 2 approved.")
+    expect(page.locator("h1")).to_have_text("Both approved.")
     assert [decided(agent, pause) for pause in pauses] == ["approved", "approved", None]
 
 

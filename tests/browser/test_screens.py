@@ -185,6 +185,8 @@ SCREENS = {
     "run-cancelled": Screen(_run("cancelled")),
     "receipts": Screen(_at("/receipts/")),
     "receipts-starts": Screen(_at("/receipts/?kind=start")),
+    "receipts-expiries": Screen(_at("/receipts/?kind=expiry")),
+    "receipts-found": Screen(_at("/receipts/?q=upgrade")),
     "receipts-closures": Screen(_at("/receipts/?kind=closure")),
     "receipt-admission": Screen(_receipt("admission", "done")),
     "receipt-verified": Screen(_receipt("admission", "done"), _verify),

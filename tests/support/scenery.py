@@ -25,6 +25,7 @@ from suspensions.operations import (
     resumes,
     runs,
     suspensions,
+    sweep,
     webhooks,
 )
 from suspensions.queries.webhooks import list_deliveries
@@ -156,6 +157,7 @@ def build(scope: Scope) -> Scenery:
         made.people[name] = make_person(scope, *roles, name=f"{name}.{suffix}", display=display, password=PASSWORD)
     _waiting(made)
     _moving(made)
+    _expired(made)
     _questions(made)
     _issuers(made)
     _closed(made)
@@ -236,6 +238,18 @@ def _moving(made: Scenery) -> None:
     made.pause("late", bag, waited=90, left=-3)
 
 
+def _expired(made: Scenery) -> None:
+    """One that nobody answered in time, and one that was answered and that no worker started in time."""
+    upgrade: Calls = [
+        ("c1", "upgrade_cabin", '{"reservation_id": "M4XW9B", "cabin": "business"}', "Gold, two seats left.")
+    ]
+    made.pause("unanswered", upgrade, waited=55, left=-9)
+    made.pause("unstarted", upgrade, agent="disruption-care", project="disruption", waited=65, left=-12)
+    made.answer("unstarted", "priya", 2)
+    with b.at(made.ago(minutes=5)):
+        sweep.sweep_once()
+
+
 def _start(made: Scenery, name: str, ago: float, lease: int) -> None:
     """A worker starts it, saves progress with one call handed out, and finishes where its lease is long."""
     pause, admission = made.pauses[name], made.admissions[name]
@@ -262,6 +276,7 @@ def _questions(made: Scenery) -> None:
             ("ask_person", {"question": "May I tell the customer that the refund takes 7 days?"}, ""),
             ("choose_hotel", {"city": "Oslo", "options": ["Grand", "Havn"], "budget": 250}, ""),
             ("ask_person", {"question": "Is a phone call enough?"}, "Yes, a call is enough."),
+            ("ask_person", {"question": "Do we pay the taxi?"}, "Yes, up to 60."),
         )
     ):
         use_id = f"toolu_{number}"
@@ -275,6 +290,7 @@ def _questions(made: Scenery) -> None:
         if answered:
             result = {"type": "tool_result", "tool_use_id": use_id, "content": answered}
             interactions.answer_interaction(made.people["dana"].caller, scope, f"turn-{number}", result)
+    interactions.resolve_interaction(b.caller(scope, principal="care-prod"), scope, "turn-3")
 
 
 def _issuers(made: Scenery) -> None:

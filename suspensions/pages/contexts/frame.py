@@ -121,6 +121,8 @@ class Search:
     label: str = "Search"
     filters: Sequence[Filter] = ()
     kept: Sequence[tuple[str, str]] = ()
+    words: bool = True
+    """Whether the list can be searched by words at all."""
 
     @property
     def on(self) -> int:

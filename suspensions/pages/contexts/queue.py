@@ -136,6 +136,7 @@ class LeftOut:
 
     href: str
     what: str
+    about: str
     why: str
 
 
@@ -165,6 +166,8 @@ class BulkResult:
 
     href: str
     what: str
+    about: str
+    """What tells it from the others of its tool."""
     ok: bool
     text: str
     receipt_href: str = ""

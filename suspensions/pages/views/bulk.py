@@ -12,6 +12,7 @@ from suspensions.domain.common import compare
 from suspensions.domain.decisions import CallDecision, read_decisions
 from suspensions.domain.errors import CortexError, InvalidRequest
 from suspensions.domain.policy import same_principal
+from suspensions.domain.preview import call_preview
 from suspensions.domain.standing import Stand, answering_roles
 from suspensions.domain.values import Reason
 from suspensions.operations.resumes import decide
@@ -41,6 +42,7 @@ from suspensions.queries.people import display_names
 
 MOST = 50
 """So many pauses are decided by one press: what nobody can look through, nobody should approve."""
+_SHORT = 80
 
 
 @require_safe
@@ -110,7 +112,7 @@ def _sort_out(visit: Visit, selected: Sequence[PinnedPause]) -> tuple[list[Pinne
         if not why and {call.name for call in pause.pending} != {tool}:
             why = "It is not of the same tool alone."
         if why:
-            left_out.append(LeftOut(visit.href("pause", pause.id), _what(pause), why))
+            left_out.append(LeftOut(visit.href("pause", pause.id), _what(pause), _about(pause), why))
         else:
             fitting.append(pause)
     return fitting, left_out
@@ -135,6 +137,14 @@ def _what(pause: PinnedPause) -> str:
     return ", ".join(names)
 
 
+def _about(pause: PinnedPause) -> str:
+    """The first members of its first call's arguments, in a line that tells it from others of its tool."""
+    first = call_preview(pause.pending[0].name, pause.pending[0].arguments, _SHORT)
+    shown = first.raw or ", ".join(f"{member.key} {member.value}" for member in first.members)
+    more = len(pause.pending) - 1
+    return f"{shown} and {more} more call{'s' * (more > 1)}" if more else shown
+
+
 # -- deciding --------------------------------------------------------------------------------------------
 
 
@@ -157,15 +167,15 @@ def decide_all(visit: Visit) -> HttpResponse:
 
 def _decide_one(visit: Visit, pause: PinnedPause, decision: str, note: str | None) -> BulkResult:
     posted = visit.request.POST
-    href, what = visit.href("pause", pause.id), _what(pause)
+    href, what, about = visit.href("pause", pause.id), _what(pause), _about(pause)
     try:
         made = _decisions(visit, pause, decision, note)
         revision = posted.get(f"revision-{pause.id}", "")
         admission = decide(visit.caller, pause.scope, pause.id, int(revision) if revision.isdecimal() else 0, made)
     except CortexError as refusal:
-        return BulkResult(href, what, False, _why_refused(visit, pause.id, refusal))
+        return BulkResult(href, what, about, False, _why_refused(visit, pause.id, refusal))
     receipt = visit.href("receipt", "admission", admission.version.run_id, pause.id)
-    return BulkResult(href, what, True, "approved" if decision == "approve" else "denied", receipt)
+    return BulkResult(href, what, about, True, "approved" if decision == "approve" else "denied", receipt)
 
 
 def _decisions(visit: Visit, pause: PinnedPause, decision: str, note: str | None) -> tuple[CallDecision, ...]:
@@ -206,7 +216,8 @@ def _results(visit: Visit, results: Sequence[BulkResult], decision: str, note: s
     done = sum(result.ok for result in results)
     word = "approved" if decision == "approve" else "denied"
     if done == len(results):
-        title, text = f"All {done} {word}." if done != 1 else f"1 {word}.", "Each has a receipt of its own."
+        every = {1: "1", 2: "Both"}.get(done, f"All {done}")
+        title, text = f"{every} {word}.", "It has a receipt." if done == 1 else "Each has a receipt of its own."
     else:
         refused = len(results) - done
         title = f"{done} of {len(results)} {word}."

@@ -170,6 +170,8 @@ def _tabs(visit: Visit, tab: str) -> list[Tab]:
 def _search(visit: Visit, tab: str, items: Sequence[QueueItem]) -> Search:
     """The filter line. Tools and agents to choose from are those in sight: to know all is to read everything."""
     query = visit.request.GET
+    if tab == "expired":
+        return _search_expired(visit)
     tools = {call["name"] for item in items for call in item.pause.calls}
     agents = {item.pause.agent_name for item in items if item.pause.agent_name}
     scopes = {grant.scope.text for grant in visit.caller.grants}
@@ -192,6 +194,13 @@ def _search(visit: Visit, tab: str, items: Sequence[QueueItem]) -> Search:
     )
 
 
+def _search_expired(visit: Visit) -> Search:
+    """What failed today is read from the events, which know scopes alone: nothing else is offered to filter by."""
+    scopes = {grant.scope.text: grant.scope.text for grant in visit.caller.grants}
+    filters = [choice("scope", "Scope", dict(sorted(scopes.items())), visit.request.GET, none="all")]
+    return Search(visit.request.path, filters=filters, kept=[("tab", "expired")], words=False)
+
+
 def choice(name: str, label: str, values: dict[str, str], query: QueryDict, none: str = "any") -> Filter:
     """A filter with these values; the one that is in force stands among them whatever else does."""
     chosen = query.get(name, "")
@@ -205,7 +214,7 @@ def _empty(visit: Visit, tab: str) -> Empty:
     query = visit.request.GET
     if not visit.everywhere:
         return Empty("You hold no grants yet", "An admin can grant you a role under People and access.")
-    if any(query.get(name) for name in _FILTERS):
+    if tab != "expired" and any(query.get(name) for name in _FILTERS):
         words = f"“{query['q'].strip()}”" if query.get("q") else "these filters"
         everything = visit.request.path + (f"?tab={tab}" if tab else "")
         return Empty(
