@@ -121,7 +121,9 @@ def read_row(values: tuple[Any, ...]) -> RunRow:
 
 def read_open_row(values: tuple[Any, ...]) -> RunRow:
     """The row of the columns in OPEN_SELECT."""
-    return RunRow(*values[:WIDTH], contents=(values[WIDTH], None, None))
+    row = read_row(values)
+    row.contents = (values[WIDTH], None, None)
+    return row
 
 
 def find_run(run_id: str, scope: Scope, *, contents: bool = False) -> RunRow | None:

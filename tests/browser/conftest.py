@@ -46,7 +46,7 @@ def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]
 @pytest.fixture(scope="session")
 def server(database: None) -> Iterator[Server]:
     """Run the production server on this process's database."""
-    with running_server() as running:
+    with running_server({"DJANGO_SETTINGS_MODULE": "tests.support.quick_settings"}) as running:
         yield running
 
 
