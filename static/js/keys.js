@@ -102,6 +102,7 @@
     e: () => choose("edit"),
     m: () => annotate(),
     n: () => follow("[data-next]"),
+    u: () => follow(".crumbs a"),
     x: () => pick(),
     ".": () => follow("[data-show-new]"),
     "/": () => focus("[data-search]"),

@@ -29,6 +29,7 @@ from suspensions.pages.closing_forms import (
     ReadClosing,
     TypedClosing,
     claimed_fields,
+    claims_to_sign,
     kept_texts,
     pins_of,
     read_members,
@@ -286,6 +287,7 @@ class ClosingView:
                 ),
             ],
             missing=[LABELS[name].lower() for name in MEMBERS if name not in shown],
+            claims=claims_to_sign(run, pins, self.typed, [each.holder for each in self.holders], self.visit.now),
             notes=[self.note(name, faults) for name in MEMBERS] if live else (),
             proof=self.proof_box() if live else None,
         )

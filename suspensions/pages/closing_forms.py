@@ -6,10 +6,11 @@ as its pins, so that the same form sent again is the same request, and an old pa
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
@@ -160,6 +161,26 @@ def claimed_fields(proof: str) -> dict[str, str]:
         if isinstance(value, str) and (name.startswith("issuer") or _is_instant(value)):
             said[name] = value
     return said
+
+
+_HOLDS_FOR = timedelta(hours=1)
+
+
+def claims_to_sign(run: Run, pins: Pins, typed: TypedClosing, holders: Sequence[str], now: datetime) -> str:
+    """What the issuer would sign to close just this, as JSON; whether it is true the issuer alone can say."""
+    claims = {
+        "issuer": typed.issuer,
+        "issuer_revision": typed.issuer_revision,
+        "admission_digest": pins.admission_digest,
+        "start_digest": pins.start_digest,
+        "run_id": run.id,
+        "suspension_id": pins.suspension_id,
+        "run_revision": pins.run_revision,
+        "observed_at": format_instant(now),
+        "expires_at": format_instant(now + _HOLDS_FOR),
+        "workers": [{"owner": holder, "permanent": True} for holder in holders],
+    }
+    return json.dumps(claims, indent=2, ensure_ascii=False)
 
 
 def _is_instant(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from suspensions.closing.proof import sign_proof
 from suspensions.domain import clock
 from suspensions.domain.digests import sha256_hex
 from suspensions.domain.errors import CommitUnknown
@@ -82,6 +84,17 @@ def test_the_one_issuer_that_can_vouch_stands_there_already(uncertain: Uncertain
     page = text(uncertain.operator.client.get(uncertain.address))
     assert f'value="{uncertain.issuer.name}"' in page
     assert "Newest, not revoked" in page
+
+
+def test_the_claims_that_the_page_shows_close_it_once_the_issuer_has_signed_them(uncertain: Uncertain) -> None:
+    page = text(uncertain.operator.client.get(uncertain.address))
+    [shown] = re.findall(r'<pre [^>]*id="claims"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    claims = json.loads(shown)
+    proof = sign_proof(claims, uncertain.issuer.private_pem, uncertain.issuer.kid)
+    request, _ = uncertain.whole()
+    said = {name: claims[name] for name in ("observed_at", "expires_at")}
+    closed = uncertain.operator.client.post(uncertain.address, uncertain.posted(request, proof) | said)
+    assert (closed.status_code, is_open(uncertain)) == (303, False)
 
 
 def test_the_lists_and_the_run_lead_there_for_an_operator_alone(uncertain: Uncertain, scope: str) -> None:

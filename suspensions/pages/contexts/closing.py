@@ -79,6 +79,8 @@ class Frozen:
     domain: str
     members: Sequence[FrozenMember]
     missing: Sequence[str] = ()
+    claims: str = ""
+    """What the issuer would sign, as JSON."""
     notes: Sequence[Note] = ()
     proof: ProofBox | None = None
 
