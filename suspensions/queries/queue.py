@@ -27,9 +27,10 @@ from suspensions.models.fields import to_database
 from suspensions.models.receipt_rows import read_actor
 from suspensions.models.search import agent_term, asker_term, name_terms, phrase_terms, scope_terms
 from suspensions.queries.fragments import Sql, condition, in_scopes, sql, value
-from suspensions.queries.nearest import Branch, Narrowing, Place, Segment, nearest
+from suspensions.queries.nearest import Narrowing, nearest
 from suspensions.queries.reach import within
 from suspensions.queries.rows import ITEM_COLUMNS, read, to_item
+from suspensions.queries.segments import Branch, Place, Segment
 from suspensions.queries.suspensions import calling, matching
 
 _COLUMNS = (*ITEM_COLUMNS, "run__state", "run__revision", "run__resume")

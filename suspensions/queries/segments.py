@@ -1,0 +1,283 @@
+"""What the queue is read in: segments, a scope and a reason each, from their own index and merged by their deadlines.
+
+No scope is ever sorted. Source: pages.md, "Queue".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q
+
+from suspensions.domain.scopes import Scope
+from suspensions.domain.values import Reason
+from suspensions.models import Suspension
+from suspensions.models.fields import FOR_EVER, to_database
+from suspensions.models.search import TERMS
+from suspensions.queries.fragments import Sql, condition, for_each, joined, nothing, scope_column, sql, union, value
+
+_FEW = 4
+"""So many indexes are read to the page's end without asking first how far each must be read."""
+
+LAST_ID = "\U0010ffff"
+"""After every id."""
+WAITS = "suspension.retired_at IS NULL AND suspension.claimed_at IS NULL"
+_NOTHING: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One scope's waiting pauses of one reason, due later than `after` and no later than `until`."""
+
+    scope: Scope
+    reason: Reason
+    after: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Segments, of which `where` leaves some rows; where those are few, `terms` finds them without reading all.
+
+    `but` takes away a few, which its own terms find: so an index alone is read, without looking at each row.
+    """
+
+    segments: Sequence[Segment]
+    where: Q | None = None
+    terms: str | None = None
+    but: tuple[Q, str] | None = None
+
+
+Place = tuple[datetime | None, str]
+"""A deadline and an id: where a page ended."""
+
+
+def due() -> str:
+    return f"COALESCE(suspension.expires_at, {FOR_EVER[connection.vendor]})"
+
+
+class Reader:
+    """Words the statements for some branches, after some place."""
+
+    def __init__(self, branches: Sequence[Branch], after: Place | None) -> None:
+        self._branches = branches
+        self._after = after
+        self._count = sum(len(branch.segments) for branch in branches)
+        self._due = due()
+        self._key = f"({self._due}, suspension.id)"
+        self._place = f"row_number() OVER (ORDER BY {self._due}, suspension.id)"
+
+    # -- in the index's order -----------------------------------------------------------------------
+
+    def each(
+        self,
+        limit: int | str,
+        further: Mapping[str, str] = _NOTHING,
+        *,
+        fits: Sql | None = None,
+        within: str = "",
+        everything: bool = False,
+        past: str = "",
+    ) -> Sql:
+        """So many rows of each segment in its order: their `due` and `id`, and what `further` adds to them.
+
+        Where rows are wanted with `everything` that lies in the segments, `{fits}` in `further` is whether one is
+        asked for. `{of}` holds a segment's scope and reason. Nothing is read up to the place in `past`.
+        """
+        parts = [self._each_of(branch, limit, further, fits, within, everything, past) for branch in self._branches]
+        names = _names(further)
+        return union(names, parts) if parts else nothing(names)
+
+    def _each_of(
+        self,
+        branch: Branch,
+        limit: int | str,
+        further: Mapping[str, str] = _NOTHING,
+        fits: Sql | None = None,
+        within: str = "",
+        everything: bool = False,
+        past: str = "",
+    ) -> Sql:
+        by_terms = branch.terms is not None and connection.vendor == "postgresql"
+        of = "suspension" if by_terms else "given"
+        own = _wheres(branch)
+        asked = own if fits is None else [*own, fits]
+        # Terms find more than the segments hold of a branch's own.
+        left = asked if not everything else own if by_terms else []
+        added = "".join(f", {column} AS {name}" for name, column in further.items())
+        head = sql(
+            "SELECT {due} AS due, suspension.id AS id{further} FROM suspension WHERE {waits}",
+            due=self._due,
+            further=sql(added, fits=joined(" AND ", asked), of=of),
+            waits=WAITS,
+        )
+        tail = sql(
+            "{within}{left} ORDER BY {due}, suspension.id LIMIT {limit}",
+            within=within,
+            left=joined("", [sql(" AND {where}", where=where) for where in left]),
+            due=self._due,
+            limit=limit,
+        )
+        return (self._by_terms if by_terms else self._by_order)(_names(further), branch, head, tail, past)
+
+    def _by_order(self, columns: str, branch: Branch, head: Sql, tail: Sql, past: str) -> Sql:
+        def body(column: str, given: Mapping[str, Sql]) -> Sql:
+            return sql("{head} AND {lies}{tail}", head=head, lies=self._lies(column, given, past), tail=tail)
+
+        return for_each(columns, [(segment.scope, self._bounds(segment)) for segment in branch.segments], body)
+
+    def _by_terms(self, columns: str, branch: Branch, head: Sql, tail: Sql, past: str) -> Sql:
+        """The same rows, found by their terms."""
+
+        def body(column: str, given: Mapping[str, Sql]) -> Sql:
+            return sql("SELECT 1 AS found WHERE {lies}", lies=self._lies(column, given, past))
+
+        segments = for_each("found", [(segment.scope, self._bounds(segment)) for segment in branch.segments], body)
+        asked = sql(" AND {terms} @@ {asked}::tsquery", terms=TERMS, asked=value(branch.terms))
+        found = sql("{head}{asked} AND EXISTS ({segments}){tail}", head=head, asked=asked, segments=segments, tail=tail)
+        return sql("SELECT {columns} FROM ({found}) AS found", columns=columns, found=found)
+
+    def _lies(self, column: str, given: Mapping[str, Sql], past: str = "") -> Sql:
+        """That a row lies in a segment, and after the place to begin after, or after that in `past` if it is further.
+
+        There is one such place and no second condition, since an index begins where the first of its conditions says.
+        """
+        if past:
+            due, pause_id = f"(SELECT due FROM {past})", f"(SELECT id FROM {past})"
+            beyond = (
+                f"CASE WHEN {{since}} > {due} THEN {{beyond}} WHEN {{since}} < {due} THEN {pause_id}"
+                f" ELSE GREATEST({{beyond}}, {pause_id}) END"
+            )
+            given = {**given, "since": sql(f"GREATEST({{since}}, {due})", **given), "beyond": sql(beyond, **given)}
+        return sql(
+            "suspension.{column} = {scope} AND suspension.reason = {reason}"
+            " AND {key} > ({since}, {beyond}) AND {due} >= {since} AND {due} <= {until}",
+            column=column,
+            key=self._key,
+            due=self._due,
+            **given,
+        )
+
+    def _bounds(self, segment: Segment) -> dict[str, tuple[str, Any]]:
+        """The segment as one place to begin after and one instant to end with."""
+        first, last = ("-infinity", "infinity") if connection.vendor == "postgresql" else ("", "~")
+        since, beyond = first, ""
+        if segment.after is not None:
+            since, beyond = as_text(segment.after), LAST_ID
+        if self._after is not None:
+            at, pause_id = self._after
+            if segment.after is None or at is None or at > segment.after:
+                since, beyond = last if at is None else as_text(at), pause_id
+        return {
+            "reason": ("text", segment.reason.value),
+            "since": ("timestamptz", since),
+            "beyond": ("text", beyond),
+            "until": ("timestamptz", last if segment.until is None else as_text(segment.until)),
+        }
+
+    # -- merged -------------------------------------------------------------------------------------
+
+    def page(self, limit: int, fits: Sql | None = None) -> Sql:
+        """The first `limit` rows of all segments together."""
+        if self._count > _FEW and connection.vendor == "postgresql":
+            return sql(
+                "WITH {first} SELECT due, id FROM page", first=self.first("page", limit, few=self.share(2 * limit))
+            )
+        rows = self.each(limit, fits=fits)
+        return sql("SELECT due, id FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit}", rows=rows, limit=limit)
+
+    def share(self, limit: int) -> int:
+        """How many rows of each segment so many rows are, and two more."""
+        return limit // self._count + 2
+
+    def first(self, name: str, limit: int | str, *, few: int | str, everything: bool = False, past: str = "") -> Sql:
+        """What stands behind WITH for a `name` that holds the first `limit` rows of all segments together.
+
+        A `few` of each are read first. The last of the first `limit` among them is the edge: what lies beyond it is not
+        wanted, and only segments whose few all lie before it are read on. Of many segments those are one or two, so
+        that an index is hardly gone down into twice for any.
+        """
+        steps, begun, further = [], [], []
+        for number, branch in enumerate(_by_depth(self._branches)):
+            if branch.terms is not None:
+                begun.append(self._each_of(branch, limit, everything=everything, past=past))
+                continue
+            few_of = f"{name}_few_{number}"
+            more = {"scope": "given.scope", "reason": "given.reason", "until": "given.until"}
+            more["cut"] = f"{self._place} = {few}"
+            rows = self._each_of(branch, few, more, everything=everything, past=past)
+            steps.append(sql("{name} AS MATERIALIZED ({rows}), ", name=few_of, rows=rows))
+            begun.append(Sql(f"SELECT due, id FROM {few_of}"))
+            further.append(self._further(few_of, branch, limit, f"{name}_edge", [] if everything else _wheres(branch)))
+        return sql(
+            "{steps}{name}_begun AS MATERIALIZED ({begun}), {name}_edge AS MATERIALIZED (SELECT due, id FROM"
+            " (SELECT due, id, row_number() OVER (ORDER BY due, id) AS place FROM {name}_begun) AS placed"
+            " WHERE place = {limit}), {name} AS MATERIALIZED"
+            " (SELECT due, id FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit})",
+            steps=joined("", steps),
+            name=name,
+            begun=union("due, id", begun),
+            rows=union("due, id", [Sql(f"SELECT due, id FROM {name}_begun"), *further]),
+            limit=limit,
+        )
+
+    def _further(self, few: str, branch: Branch, limit: int | str, edge: str, wheres: Sequence[Sql]) -> Sql:
+        """What follows of the segments of which `few` was read, up to the edge; without one as far as `limit`."""
+        given = {column: Sql(f"{few}.{column}") for column in ("scope", "reason", "until")}
+        last = f"COALESCE((SELECT id FROM {edge}), '{LAST_ID}')"
+        return sql(
+            "SELECT found.due, found.id FROM {few} CROSS JOIN LATERAL (SELECT {due} AS due, suspension.id AS id"
+            " FROM suspension WHERE {waits} AND {lies} AND {key} <= {edge}{left}"
+            " ORDER BY {due}, suspension.id LIMIT {limit}) AS found"
+            " WHERE {few}.cut AND ({few}.due, {few}.id) <= {edge}",
+            few=few,
+            due=self._due,
+            waits=WAITS,
+            lies=self._lies(
+                scope_column(branch.segments[0].scope.depth),
+                given | {"since": Sql(f"{few}.due"), "beyond": Sql(f"{few}.id")},
+            ),
+            key=self._key,
+            edge=f"(COALESCE((SELECT due FROM {edge}), {FOR_EVER['postgresql']}), {last})",
+            left=joined("", [sql(" AND {where}", where=where) for where in wheres]),
+            limit=limit,
+        )
+
+
+def _names(further: Mapping[str, str]) -> str:
+    """All columns of a read: `due`, `id` and the further ones."""
+    return ", ".join(("due", "id", *further))
+
+
+def _by_depth(branches: Sequence[Branch]) -> Iterator[Branch]:
+    """The branches in parts whose scopes are of one depth each, but for those that terms find."""
+    for branch in branches:
+        if branch.terms is not None:
+            yield branch
+            continue
+        for depth in sorted({segment.scope.depth for segment in branch.segments}):
+            yield replace(branch, segments=[each for each in branch.segments if each.scope.depth == depth])
+
+
+def _wheres(branch: Branch) -> list[Sql]:
+    """Which rows of its segments a branch is about."""
+    wheres = [] if branch.where is None else [condition(Suspension, branch.where)]
+    if branch.but is not None:
+        few, terms = branch.but
+        if connection.vendor == "postgresql":
+            found = "suspension.id NOT IN (SELECT suspension.id FROM suspension WHERE {waits} AND {asked} AND {few})"
+            asked = sql("{terms} @@ {asked}::tsquery", terms=TERMS, asked=value(terms))
+            wheres.append(sql(found, waits=WAITS, asked=asked, few=condition(Suspension, few)))
+        else:
+            wheres.append(condition(Suspension, ~few))
+    return wheres
+
+
+def as_text(instant: datetime) -> Any:
+    """As it stands in a column; text on PostgreSQL too, where it stands beside "for ever"."""
+    kept = to_database(instant, connection.vendor)
+    return kept.isoformat() if isinstance(kept, datetime) else kept
