@@ -176,6 +176,8 @@ class PauseView:
             shown = standing(read, self.calls(), self.reader(), refusal)
             if refusal is not None:
                 shown = replace(shown, kept=kept_texts(self.typed))
+            elif stand is Stand.ADMITTED:
+                shown = replace(shown, poll_href=visit.href("pause", pause.id, part="standing"))
         return PausePage(
             chrome=visit.chrome("Queue"),
             id=pause.id,

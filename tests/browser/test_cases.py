@@ -162,6 +162,31 @@ def test_a_poll_after_the_session_ended_brings_no_form_and_stops(agent: Agent, v
     expect(page.locator("h1")).to_have_text("Sign in")
 
 
+def test_what_stands_tells_by_itself_that_a_worker_picked_it_up(agent: Agent, visit: Callable[..., Visitor]) -> None:
+    pause = agent.pause(CALL)
+    dana = visit()
+    page = dana.page
+    page.clock.install()
+    page.goto(f"/suspensions/{pause['id']}")
+    sign_in(page, dana.name)
+    page.check(DENY)
+    page.click("[data-send]")
+    stands = page.locator("#standing-now")
+    expect(stands).to_contain_text("No worker has picked it up yet.")
+    page.locator("#next-link").focus()
+    with page.expect_response(lambda response: "part=standing" in response.url) as got:
+        page.clock.run_for(6_000)
+    assert got.value.status == 204
+    assert agent.take()["suspension"]["id"] == pause["id"]
+    page.clock.run_for(6_000)
+    expect(stands).to_contain_text("worker-1 picked it up.")
+    expect(stands.locator("a.receipt")).to_have_count(2)
+    # It takes the focus from nobody, and asks no more.
+    expect(page.locator("#next-link")).to_be_focused()
+    assert page.locator("[data-poll]").count() == 0
+    assert dana.complaints == []
+
+
 def test_a_token_that_changed_in_another_tab_is_told_and_the_text_is_kept(agent: Agent, dana: Visitor) -> None:
     pause = agent.pause(CALL)
     page = open_pause(dana, pause)

@@ -62,6 +62,7 @@ def pause(scope: str) -> Suspension:
 PLACES: list[tuple[str, str]] = [
     ("GET", "/suspensions/{pause}"),
     ("GET", "/suspensions/{pause}?part=news"),
+    ("GET", "/suspensions/{pause}?part=standing"),
     ("GET", "/suspensions/{pause}?conversation=all"),
     ("POST", "/suspensions/{pause}/decision"),
     ("GET", "/runs/{run}"),

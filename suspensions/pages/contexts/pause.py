@@ -170,6 +170,8 @@ class Standing:
     kept: Sequence[KeptText] = ()
     next_link: Link | None = None
     digest: str = ""
+    poll_href: str = ""
+    """Where to ask whether a worker has picked it up; none once nothing more comes by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from suspensions.domain.continuations import restore_continuation
 from suspensions.domain.errors import CortexError
+from suspensions.domain.standing import Stand
 from suspensions.domain.texts import invalid
 from suspensions.domain.values import Admission
 from suspensions.operations.looking import mark_looking
@@ -42,6 +43,8 @@ def show(visit: Visit, suspension_id: str) -> HttpResponse:
     if request.GET.get("part") == "news":
         marks = lookers([suspension_id], visit.now, visit.caller.principal).get(suspension_id, [])
         return render_fragment(request, "suspensions/_pause_news.html", {"news": view.news(marks)})
+    if request.GET.get("part") == "standing":
+        return _standing_news(view)
     whole = request.GET.get("conversation") == "all"
     if whole and wants_fragment(request):
         talk = conversation(restore_continuation(read.pause.continuation), "", whole=True)
@@ -50,6 +53,13 @@ def show(visit: Visit, suspension_id: str) -> HttpResponse:
         # Only the page itself: a poll of the old one must not swallow what was typed before the session ended.
         view = PauseView(visit, read, read_kept(take_kept(request)))
     return _render(view, whole=whole)
+
+
+def _standing_news(view: PauseView) -> HttpResponse:
+    """What came of an answer that a worker had not picked up; nothing while that is so."""
+    if view.stand in (Stand.OPEN, Stand.ADMITTED):
+        return HttpResponse(status=204)
+    return render_fragment(view.visit.request, "suspensions/_standing_news.html", {"page": view.page()})
 
 
 @require_POST
