@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import answers, database, leases, locks, pages, reading, receipts, runs
+from tests.mutants import answers, database, leases, locks, pages, reading, receipts, runs, webhooks
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -14,4 +14,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *database.MUTANTS,
     *reading.MUTANTS,
     *pages.MUTANTS,
+    *webhooks.MUTANTS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import POSTGRESQL, SQLITE, Edit, Mutant, without
+from tests.mutants.mutant import BOTH, POSTGRESQL, SQLITE, Edit, Mutant, without
 
 _ADMISSIONS = "suspensions/store/admissions.py"
 _SQL = "suspensions/store/sql.py"
@@ -128,10 +128,18 @@ MUTANTS = (
     without(
         "the check of a block's state before its short end",
         "suspensions/store/driver.py",
-        "kind is not None or nested or database.needs_rollback or not",
-        "kind is not None or nested or not",
+        "and not nested and not database.needs_rollback\n",
+        "and not nested\n",
         "tests/store/test_transactions.py",
-        engines=(SQLITE,),
+        engines=BOTH,
+    ),
+    without(
+        "a short end for a short beginning alone",
+        "suspensions/store/driver.py",
+        "plain = self.is_short and kind is None",
+        "plain = kind is None",
+        "tests/store/test_transactions.py",
+        engines=(POSTGRESQL,),
     ),
     without(
         "the transaction itself",

@@ -20,6 +20,7 @@ from suspensions.operations.deliveries import FAR, FAR_EVERY, KEPT_FOR, Lookout,
 from suspensions.operations.transactions import in_transaction
 from suspensions.queries.webhooks import backlog, list_deliveries
 from suspensions.store import purge
+from suspensions.store.deliveries import keep_looked_to, looked_to
 from tests.store.rows import execute, rows
 from tests.support.builders import admit, at, caller, fresh_scope, make_pause, make_run, start
 from tests.support.receivers import add_webhook
@@ -73,6 +74,16 @@ def test_a_webhook_is_not_told_of_scopes_above_and_beside() -> None:
     make_run(Scope.parse(f"{above}/p=ab"))
     assert Lookout().look() == 0
     assert told(webhook_id) == []
+
+
+def test_of_two_that_are_looked_for_at_once_each_is_told_of_its_own_scope() -> None:
+    above = fresh_scope()
+    left, right = Scope.parse(f"{above}/p=a"), Scope.parse(f"{above}/p=b")
+    (to_left, _), (to_right, _) = add_webhook(left, URL), add_webhook(right, URL)
+    make_run(left)
+    make_pause(right)
+    assert Lookout().look() == 3
+    assert (told(to_left), told(to_right)) == (["run.created"], ["run.created", "run.paused"])
 
 
 def test_only_the_chosen_types_are_told() -> None:
@@ -130,6 +141,15 @@ def test_a_deliverer_that_was_away_goes_on_where_the_last_one_looked() -> None:
     assert Lookout().look() == 1
     [position] = rows("SELECT looked_to FROM webhook_position")
     assert str(position["looked_to"])[:10] == f"{clock.now():%Y-%m-%d}"
+
+
+def test_of_two_that_looked_the_later_instant_stands() -> None:
+    now = clock.now()
+    in_transaction(keep_looked_to, now)
+    in_transaction(keep_looked_to, now - timedelta(minutes=1))
+    assert looked_to() == now
+    in_transaction(keep_looked_to, now + timedelta(minutes=1))
+    assert looked_to() == now + timedelta(minutes=1)
 
 
 def _late_event(scope: Scope, instant: datetime) -> None:
