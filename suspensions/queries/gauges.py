@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Min, Q
+from django.db import connection
+from django.db.models import Count, Min
 
 from suspensions.domain.states import ResumeState
 from suspensions.domain.values import Reason
 from suspensions.models import Beat, Checkpoint, Interaction, Run, Suspension
+from suspensions.models.fields import from_database
 from suspensions.queries.counts import uncertain_everywhere
 from suspensions.queries.webhooks import Backlog, backlog
 
@@ -34,17 +36,40 @@ class Gauges:
     webhooks: Backlog
 
 
+# No index knows the oldest of all scopes, but one knows the oldest of each first part of a scope, and those are few.
+_OLDEST_WAITING = """
+WITH RECURSIVE parts (scope_1) AS (
+    SELECT MIN(scope_1) FROM suspension WHERE retired_at IS NULL
+    UNION ALL
+    SELECT (SELECT MIN(scope_1) FROM suspension WHERE retired_at IS NULL AND scope_1 > parts.scope_1)
+    FROM parts WHERE parts.scope_1 IS NOT NULL
+)
+SELECT MIN(oldest) FROM (
+    SELECT (
+        SELECT created_at FROM suspension
+        WHERE scope_1 = parts.scope_1 AND retired_at IS NULL AND claimed_at IS NULL
+        ORDER BY created_at, id LIMIT 1
+    ) AS oldest FROM parts
+) AS of_parts
+"""
+
+
+def _oldest_waiting() -> datetime | None:
+    with connection.cursor() as cursor:
+        cursor.execute(_OLDEST_WAITING)
+        return from_database(cursor.fetchone()[0])
+
+
 def read_gauges(now: datetime, silent_for: timedelta) -> Gauges:
     """Count exactly, by partial indexes; no row's content is read."""
     waiting = Suspension.objects.filter(retired_at__isnull=True, claimed_at__isnull=True)
     by_reason = dict(waiting.order_by().values_list("reason").annotate(Count("pk")))
-    times = waiting.aggregate(oldest=Min("created_at"), overdue=Count("pk", filter=Q(expires_at__lte=now)))
     decided = Run.objects.filter(resume=ResumeState.ADMITTED.value)
     unanswered = Interaction.objects.filter(resolved_at__isnull=True, answered_at__isnull=True)
     return Gauges(
         waiting={reason.value: by_reason.get(reason.value, 0) for reason in Reason},
-        oldest_waiting_at=times["oldest"],
-        overdue=times["overdue"],
+        oldest_waiting_at=_oldest_waiting(),
+        overdue=waiting.filter(expires_at__lte=now).count(),
         decided=decided.count(),
         oldest_decided_at=decided.aggregate(oldest=Min("admitted_at"))["oldest"],
         uncertain=uncertain_everywhere(now, silent_for).count(),

@@ -16,7 +16,9 @@ from django.db import connection
 from suspensions.domain import clock
 from suspensions.domain.reach import Reach
 from suspensions.domain.values import Page, Reason
+from suspensions.models import search
 from suspensions.queries import counts, nearest, queue
+from suspensions.queries.gauges import read_gauges
 from suspensions.queries.interaction_page import list_questions
 from suspensions.queries.queue import Answerer, QueueFilters
 from suspensions.queries.receipts import KINDS, list_receipts
@@ -151,6 +153,17 @@ def test_what_is_rare_is_found_without_looking_far(person: Person, name: str) ->
     judge(only(lambda: person.waiting(NARROW[name])), 4 * few, 3 * few)
 
 
+def test_what_is_neither_common_nor_rare_is_not_gathered_by_its_words(person: Person) -> None:
+    page = person.waiting(QueueFilters(words="lane 77"))
+    assert page.items
+    few, many = nearest.NEAR
+    sent = only(lambda: person.waiting(QueueFilters(words="lane 77")))
+    judge(sent, 3 * (few + many), 2 * many)
+    if connection.vendor == "postgresql":
+        # An inverted index gathers all that has the words before it gives one.
+        assert max(step.given for step in plans.steps(sent) if step.index == search.NAME) == 0
+
+
 def test_counts_stop_counting(person: Person) -> None:
     def count() -> counts.Counts:
         return counts.count(person.reach, person.answerer, person.now, person.now - timedelta(days=1), SILENT)
@@ -183,3 +196,9 @@ def test_every_other_list_is_read_in_the_order_of_an_index(person: Person, name:
     page = (LIMIT + 1) * len(person.reach)
     # Some look at each row's pause or start as well.
     judge(sent, 2 * page + PAGE, page)
+
+
+def test_the_oldest_pause_is_found_without_reading_all_that_wait(crowded: datetime) -> None:
+    (sent,) = [each for each in plans.sent_by(lambda: read_gauges(crowded, SILENT)) if "RECURSIVE" in each.text]
+    # Of those that wait one is read of each tenant; the history's are older, and each of them is passed by.
+    judge(sent, PENDING, LIMIT)
