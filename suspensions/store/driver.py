@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.transaction import Atomic
-from psycopg import Connection, RawCursor
+from psycopg import Connection, OperationalError, RawCursor
 from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus
 
 T = TypeVar("T")
 Parameters = Sequence[Any]
@@ -111,8 +111,12 @@ def _may_be_short(database: Any) -> bool:
 def _begin_on_postgresql(connected: Connection[Any]) -> None:
     """Begin at once; psycopg would wait for the first statement, and look up its own mode four times on the way."""
     result = connected.pgconn.exec_(b"BEGIN")
-    if result.status != ExecStatus.COMMAND_OK:
-        raise error_from_result(result)
+    if result.status == ExecStatus.COMMAND_OK:
+        return
+    if result.error_field(DiagnosticField.SQLSTATE) is None:
+        # Nobody was there to give a code: the connection is lost, and the operation is begun anew on another one.
+        raise OperationalError("the connection was lost")
+    raise error_from_result(result)
 
 
 def run(statement: str, parameters: Parameters, take: Callable[[Any], T], on: Any = None) -> T:
