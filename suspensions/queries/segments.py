@@ -267,14 +267,34 @@ def _wheres(branch: Branch) -> list[Sql]:
     """Which rows of its segments a branch is about."""
     wheres = [] if branch.where is None else [condition(Suspension, branch.where)]
     if branch.but is not None:
-        few, terms = branch.but
-        if connection.vendor == "postgresql":
-            found = "suspension.id NOT IN (SELECT suspension.id FROM suspension WHERE {waits} AND {asked} AND {few})"
-            asked = sql("{terms} @@ {asked}::tsquery", terms=TERMS, asked=value(terms))
-            wheres.append(sql(found, waits=WAITS, asked=asked, few=condition(Suspension, few)))
-        else:
-            wheres.append(condition(Suspension, ~few))
+        wheres.append(_but(*branch.but))
     return wheres
+
+
+MOST_BUT = 1_000
+"""So many rows that a branch is not about are gathered beforehand; where there are more, each row is looked at."""
+
+
+def _but(few: Q, terms: str) -> Sql:
+    if connection.vendor != "postgresql":
+        return condition(Suspension, ~few)
+    gathered = sql(
+        "SELECT suspension.id FROM suspension WHERE {waits} AND {terms} @@ {asked}::tsquery AND {few} LIMIT {most}",
+        waits=WAITS,
+        terms=TERMS,
+        asked=value(terms),
+        few=condition(Suspension, few),
+        most=MOST_BUT + 1,
+    )
+    # The row is looked up by its id, so that the index alone is read wherever there are not too many.
+    return sql(
+        "suspension.id NOT IN ({gathered}) AND ((SELECT count(id) FROM ({gathered}) AS gathered) <= {most}"
+        " OR (SELECT NOT {few} FROM (SELECT suspension.id AS this) AS looked_at"
+        " JOIN suspension ON suspension.id = looked_at.this))",
+        gathered=gathered,
+        most=MOST_BUT,
+        few=condition(Suspension, few),
+    )
 
 
 def as_text(instant: datetime) -> Any:

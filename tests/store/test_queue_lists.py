@@ -18,7 +18,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.values import Reason
 from suspensions.models import Suspension
 from suspensions.operations import suspensions
-from suspensions.queries import nearest, queue
+from suspensions.queries import nearest, queue, segments
 from suspensions.queries.queue import Answerer, QueueFilters
 from tests.support import builders
 from tests.support.builders import call, caller
@@ -56,12 +56,15 @@ def pauses(tenant: Scope) -> None:
             suspensions.create_suspension(by, new)
 
 
-@pytest.fixture(params=[(1_000, 8_000, 1_500, 20_000), (3, 10, 4, 6), (2, 5, 1, 1)], ids=["as it is", "small", "tiny"])
+@pytest.fixture(
+    params=[(1_000, 8_000, 1_500, 20_000, 1_000), (3, 10, 4, 6, 2), (2, 5, 1, 1, 0)], ids=["as it is", "small", "tiny"]
+)
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    near, far, rare, old = request.param
+    near, far, rare, old, but = request.param
     monkeypatch.setattr(nearest, "NEAR", (near, far))
     monkeypatch.setattr(nearest, "MOST_RARE", rare)
     monkeypatch.setattr(nearest, "MOST_OLD", old)
+    monkeypatch.setattr(segments, "MOST_BUT", but)
 
 
 def reaches(tenant: Scope) -> dict[str, tuple[Reach, Reach, Reach]]:
