@@ -71,7 +71,7 @@ def _cut_at(point: Point) -> tuple[Scope, Call, Outcome]:
 
 def a_connection_cut_before_the_commit_is_made_anew() -> None:
     after = _expected()
-    for point in (Point.BEFORE_LOCK, Point.AFTER_LOCK, Point.AFTER_READ, Point.BEFORE_WRITE, Point.AFTER_READ):
+    for point in (Point.BEFORE_BEGIN, Point.BEFORE_LOCK, Point.AFTER_LOCK, Point.AFTER_READ, Point.BEFORE_WRITE):
         scope, _, outcome = _cut_at(point)
         assert outcome.fresh, f"cut {point}: {outcome.code}"
         assert footprint(scope) == after, f"cut {point}"
