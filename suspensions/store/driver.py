@@ -11,15 +11,17 @@ from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 from django.db.transaction import Atomic
 from psycopg import Connection, OperationalError, RawCursor
 from psycopg.errors import error_from_result
-from psycopg.pq import DiagnosticField, ExecStatus
+from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
 
 T = TypeVar("T")
 Parameters = Sequence[Any]
 Rows = list[tuple[Any, ...]]
+
+_NOTHING_OPEN = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)
 
 
 @cache
@@ -51,16 +53,28 @@ class DurableTransaction(Atomic):
         self.cursor: RawCursor[Any] | None = None
 
     def __enter__(self) -> None:
-        self._begin()
-        self.entered = _open.set(self)
+        try:
+            self._begin()
+            self.entered = _open.set(self)
+        except Error:
+            # Refused, or the connection is lost: nothing is begun.
+            raise
+        except BaseException as interrupted:
+            self._take_back(interrupted)
+            raise
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        _open.reset(self.entered)
-        self._end(kind, error, traceback)
+        # Used again, the block may find another connection; and a result is not kept for longer than it is asked for.
+        self.cursor = None
+        try:
+            _open.reset(self.entered)
+        finally:
+            self._end(kind, error, traceback)
 
     def _begin(self) -> None:
         database = self.database
-        self.is_short = _may_be_short(database) and not database.in_atomic_block and database.autocommit
+        plain = _may_be_short(database) and not database.in_atomic_block and database.autocommit
+        self.is_short = plain and (database.vendor != "postgresql" or _begins_plainly(database.connection))
         if not self.is_short:
             super().__enter__()
             return
@@ -72,6 +86,16 @@ class DurableTransaction(Atomic):
         database.commit_on_exit, database.needs_rollback = True, False
         database.autocommit, database.in_atomic_block = False, True
         database.atomic_blocks.append(self)
+
+    def _take_back(self, interrupted: BaseException) -> None:
+        """Undo what was begun: nobody comes to the end of a block that was not entered.
+
+        Whatever came next on the connection would join the open transaction, and be kept or undone by its end.
+        """
+        if _open.get() is self:
+            _open.set(None)
+        if self.is_short:
+            super().__exit__(type(interrupted), interrupted, interrupted.__traceback__)
 
     def _end(self, kind: Any, error: Any, traceback: Any) -> None:
         database = self.database
@@ -87,8 +111,9 @@ class DurableTransaction(Atomic):
             # An interruption too: a block left open would wedge the connection for whoever comes next.
             super().__exit__(type(failed), failed, failed.__traceback__)
             raise
-        database.atomic_blocks.pop()
+        # In this order: an interruption falls after a call, and finds everything done.
         database.in_atomic_block, database.autocommit = False, True
+        database.atomic_blocks.pop()
 
     def one_cursor(self) -> RawCursor[Any]:
         """One for all statements of the transaction, on PostgreSQL: each is read to its end before the next."""
@@ -105,6 +130,19 @@ def _may_be_short(database: Any) -> bool:
         and not database.force_debug_cursor
         and not database.execute_wrappers
         and not database.run_on_commit
+    )
+
+
+def _begins_plainly(connected: Connection[Any]) -> bool:
+    """Whether a bare BEGIN does what psycopg's would: no mode is set, and no transaction that nobody owns is open.
+
+    The server would but warn of one, and commit its leftovers with the operation. Of a lost connection BEGIN tells.
+    """
+    return (
+        connected.pgconn.transaction_status in _NOTHING_OPEN
+        and connected.isolation_level is None
+        and connected.read_only is None
+        and connected.deferrable is None
     )
 
 

@@ -7,7 +7,8 @@ from contextlib import ExitStack, nullcontext, suppress
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
+from psycopg import IsolationLevel
 
 from suspensions.domain import ids
 from suspensions.domain.errors import AlreadyExists
@@ -17,7 +18,7 @@ from suspensions.domain.values import ClaimVersion, Holder, NewInteraction
 from suspensions.operations import interactions, leases, progress, resumes, runs, suspensions
 from suspensions.operations.site import deadlines, start_window
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import admissions, closures, expiries, starts
+from suspensions.store import admissions, closures, driver, expiries, starts
 from suspensions.store import interactions as interaction_store
 from suspensions.store import leases as lease_store
 from suspensions.store import progress as progress_store
@@ -231,6 +232,111 @@ def test_somebody_who_listens_for_a_part_of_it_changes_nothing(first: bool) -> N
     assert _state_of_the_connection() == before
     assert rows("SELECT id FROM run WHERE scope = %s", [scope.text])
     assert bool(heard) == first
+
+
+class Signalled(BaseException):
+    """A signal's exception, such as Ctrl-C's, which falls where it likes."""
+
+
+class _AtBegin:
+    """Stands around BEGIN once, where the driver's errors are translated, and is interrupted when it is answered."""
+
+    def __enter__(self) -> None:
+        """Nothing yet."""
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        del connections["default"].wrap_database_errors
+        raise Signalled
+
+
+class _OnTheWay:
+    """Stands for the variable that holds the open transaction: changing it is interrupted once it is done."""
+
+    def __init__(self, variable: Any, name: str) -> None:
+        self._variable, self._name = variable, name
+        self.get = variable.get
+
+    def set(self, held: Any) -> Any:
+        return self._do("set", held)
+
+    def reset(self, token: Any) -> Any:
+        return self._do("reset", token)
+
+    def _do(self, name: str, given: Any) -> Any:
+        done = getattr(self._variable, name)(given)
+        if name == self._name:
+            self._name = ""
+            raise Signalled
+        return done
+
+
+@pytest.mark.parametrize("at", ["begin", "set", "reset"])
+def test_an_interruption_on_the_way_in_or_out_leaves_nothing_open(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was left open is joined by whatever comes next on the connection, and undone or kept by its end."""
+    connection.ensure_connection()
+    before, scope = _state_of_the_connection(), fresh_scope()
+    if at == "begin":
+        # Django keeps it as an attribute that is made at its first use, and so after it is deleted.
+        connections["default"].__dict__["wrap_database_errors"] = _AtBegin()
+    else:
+        monkeypatch.setattr(driver, "_open", _OnTheWay(driver._open, at))
+    with pytest.raises(Signalled):
+        in_transaction(run_store.create_run, new_run(scope), ACTOR)
+    monkeypatch.undo()
+    assert _state_of_the_connection() == before
+    assert driver.this_connection() is connections["default"]
+    connection.close()
+    assert bool(rows("SELECT id FROM run WHERE scope = %s", [scope.text])) == (at == "reset")
+
+
+def test_a_transaction_that_somebody_left_open_is_not_joined() -> None:
+    """Its leftovers would be committed with the operation."""
+    scope = fresh_scope()
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        try:
+            with pytest.raises(DatabaseError):
+                in_transaction(run_store.create_run, new_run(scope), ACTOR)
+        finally:
+            cursor.execute("ROLLBACK")
+    assert not connection.in_atomic_block
+    assert not rows("SELECT id FROM run WHERE scope = %s", [scope.text])
+
+
+def test_one_block_may_be_used_again_on_another_connection() -> None:
+    block, scopes = driver.DurableTransaction(), (fresh_scope(), fresh_scope())
+    for scope in scopes:
+        connection.ensure_connection()
+        with block:
+            run_store.create_run(new_run(scope), ACTOR)
+        # Closed itself, so that the pool has to give another one.
+        connections["default"].connection.close()
+        connection.close()
+    assert all(rows("SELECT id FROM run WHERE scope = %s", [scope.text]) for scope in scopes)
+
+
+# Of the connection's mode: the attribute that Django sets from the settings, and what the server then says.
+_MODES = {
+    "sqlite": (),
+    "postgresql": (
+        ("isolation_level", IsolationLevel.SERIALIZABLE, "transaction_isolation", "serializable"),
+        ("read_only", True, "transaction_read_only", "on"),
+        ("deferrable", True, "transaction_deferrable", "on"),
+    ),
+}
+
+
+def test_a_transaction_is_of_the_mode_that_the_settings_gave_its_connection(engine: str) -> None:
+    """The driver puts it into its own BEGIN; one that is sent past it knows nothing of it."""
+    connection.ensure_connection()
+    raw: Any = connections["default"].connection
+    for attribute, mode, setting, found in _MODES[engine]:
+        setattr(raw, attribute, mode)
+        try:
+            told = in_transaction(driver.run, "SELECT current_setting(%s)", (setting,), driver.first)
+        finally:
+            setattr(raw, attribute, None)
+        assert told == (found,)
 
 
 def test_what_waits_for_the_commit_is_called_after_it() -> None:
