@@ -167,43 +167,41 @@ class _Narrowed(Reader):
             beyond = sql("{key} > ({at}::timestamptz, {id})", key=self._key, at=since, id=value(pause_id))
             whole = sql("{whole} AND {beyond}", whole=whole, beyond=beyond)
         bound = "" if most is None else f" LIMIT {most + 1}"
-        read = sql(
-            "SELECT {due} AS due, suspension.id AS id, {whole} AS fits FROM suspension WHERE {asked} AND {waits}",
-            due=self._due,
-            whole=whole,
-            asked=asked,
-            waits=WAITS,
-        )
+        shown = sql("SELECT {due} AS due, suspension.id AS id, {whole} AS fits", due=self._due, whole=whole)
+        these = sql("FROM suspension WHERE {asked} AND {waits}", asked=asked, waits=WAITS)
         return sql(
             "{name} AS MATERIALIZED (SELECT due, id, fits FROM ({found}) AS found{bound}),"
             " {name}_hits AS MATERIALIZED (SELECT due, id FROM {name} WHERE fits ORDER BY due, id LIMIT {limit}),"
             " {name}_end AS MATERIALIZED (SELECT {few} AS done)",
             name=name,
-            found=self._found(read, narrowing, bound),
+            found=self._found(shown, these, narrowing, bound),
             bound=bound,
             limit=limit,
             few="true" if most is None else f"{asked} AND (SELECT count(id) FROM {name}) <= {most}",
         )
 
-    def _found(self, read: Sql, narrowing: Narrowing, bound: str) -> Sql:
+    def _found(self, shown: Sql, these: Sql, narrowing: Narrowing, bound: str) -> Sql:
         """Reads by conditions of an index each, of which no two hold for one row."""
         wheres = [condition(Suspension, ids) for ids in narrowing.ids]
         if narrowing.terms is not None:
             asked = sql("{terms} @@ {asked}::tsquery", terms=TERMS, asked=value(narrowing.terms))
             wheres = [asked, *(sql("{where} AND NOT {asked}", where=where, asked=asked) for where in wheres)]
         if wheres:
-            return union("due, id, fits", [sql("{read} AND {where}", read=read, where=where) for where in wheres])
+            rows = [sql("SELECT suspension.* {these} AND {where}", these=these, where=where) for where in wheres]
+            return sql("{shown} FROM ({rows}) AS suspension", shown=shown, rows=joined(" UNION ALL ", rows))
         if narrowing.older is not None and bound:
             return in_scopes(
                 "due, id, fits",
                 narrowing.reach,
-                "{read} AND {covered} AND suspension.created_at < {older}"
+                "{shown} {these} AND {covered} AND suspension.created_at < {older}"
                 " ORDER BY suspension.created_at, suspension.id{bound}",
                 table="suspension",
-                read=read,
+                shown=shown,
+                these=these,
                 older=value(narrowing.older),
                 bound=bound,
             )
         # How much a planner must expect depends on the values: no plan is kept for a text that never comes again.
         whole = condition(Suspension, narrowing.whole)
-        return sql("{read} AND {whole} /* {once} */", read=read, whole=whole, once=uuid4().hex)
+        once = uuid4().hex
+        return sql("{shown} {these} AND {whole} /* {once} */", shown=shown, these=these, whole=whole, once=once)

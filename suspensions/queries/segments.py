@@ -60,12 +60,31 @@ def due() -> str:
     return f"COALESCE(suspension.expires_at, {FOR_EVER[connection.vendor]})"
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is read of a branch at one depth, worded once for all of a statement's reads."""
+
+    terms: str | None
+    depth: int
+    """Of all its scopes, but for those that terms find."""
+    givens: Sequence[tuple[Scope, Mapping[str, tuple[str, Any]]]]
+    wheres: Sequence[Sql]
+
+
 class Reader:
     """Words the statements for some branches, after some place."""
 
     def __init__(self, branches: Sequence[Branch], after: Place | None) -> None:
-        self._branches = branches
         self._after = after
+        self._parts = [
+            _Part(
+                branch.terms,
+                branch.segments[0].scope.depth,
+                [(segment.scope, self._bounds(segment)) for segment in branch.segments],
+                _wheres(branch),
+            )
+            for branch in _by_depth(branches)
+        ]
         self._count = sum(len(branch.segments) for branch in branches)
         self._due = due()
         self._key = f"({self._due}, suspension.id)"
@@ -88,13 +107,13 @@ class Reader:
         Where rows are wanted with `everything` that lies in the segments, `{fits}` in `further` is whether one is
         asked for. `{of}` holds a segment's scope and reason. Nothing is read up to the place in `past`.
         """
-        parts = [self._each_of(branch, limit, further, fits, within, everything, past) for branch in self._branches]
+        parts = [self._each_of(part, limit, further, fits, within, everything, past) for part in self._parts]
         names = _names(further)
         return union(names, parts) if parts else nothing(names)
 
     def _each_of(
         self,
-        branch: Branch,
+        part: _Part,
         limit: int | str,
         further: Mapping[str, str] = _NOTHING,
         fits: Sql | None = None,
@@ -102,9 +121,9 @@ class Reader:
         everything: bool = False,
         past: str = "",
     ) -> Sql:
-        by_terms = branch.terms is not None and connection.vendor == "postgresql"
+        by_terms = part.terms is not None and connection.vendor == "postgresql"
         of = "suspension" if by_terms else "given"
-        own = _wheres(branch)
+        own = part.wheres
         asked = own if fits is None else [*own, fits]
         # Terms find more than the segments hold of a branch's own.
         left = asked if not everything else own if by_terms else []
@@ -122,22 +141,22 @@ class Reader:
             due=self._due,
             limit=limit,
         )
-        return (self._by_terms if by_terms else self._by_order)(_names(further), branch, head, tail, past)
+        return (self._by_terms if by_terms else self._by_order)(_names(further), part, head, tail, past)
 
-    def _by_order(self, columns: str, branch: Branch, head: Sql, tail: Sql, past: str) -> Sql:
+    def _by_order(self, columns: str, part: _Part, head: Sql, tail: Sql, past: str) -> Sql:
         def body(column: str, given: Mapping[str, Sql]) -> Sql:
             return sql("{head} AND {lies}{tail}", head=head, lies=self._lies(column, given, past), tail=tail)
 
-        return for_each(columns, [(segment.scope, self._bounds(segment)) for segment in branch.segments], body)
+        return for_each(columns, part.givens, body)
 
-    def _by_terms(self, columns: str, branch: Branch, head: Sql, tail: Sql, past: str) -> Sql:
+    def _by_terms(self, columns: str, part: _Part, head: Sql, tail: Sql, past: str) -> Sql:
         """The same rows, found by their terms."""
 
         def body(column: str, given: Mapping[str, Sql]) -> Sql:
             return sql("SELECT 1 AS found WHERE {lies}", lies=self._lies(column, given, past))
 
-        segments = for_each("found", [(segment.scope, self._bounds(segment)) for segment in branch.segments], body)
-        asked = sql(" AND {terms} @@ {asked}::tsquery", terms=TERMS, asked=value(branch.terms))
+        segments = for_each("found", part.givens, body)
+        asked = sql(" AND {terms} @@ {asked}::tsquery", terms=TERMS, asked=value(part.terms))
         found = sql("{head}{asked} AND EXISTS ({segments}){tail}", head=head, asked=asked, segments=segments, tail=tail)
         return sql("SELECT {columns} FROM ({found}) AS found", columns=columns, found=found)
 
@@ -202,17 +221,17 @@ class Reader:
         that an index is hardly gone down into twice for any.
         """
         steps, begun, further = [], [], []
-        for number, branch in enumerate(_by_depth(self._branches)):
-            if branch.terms is not None:
-                begun.append(self._each_of(branch, limit, everything=everything, past=past))
+        for number, part in enumerate(self._parts):
+            if part.terms is not None:
+                begun.append(self._each_of(part, limit, everything=everything, past=past))
                 continue
             few_of = f"{name}_few_{number}"
             more = {"scope": "given.scope", "reason": "given.reason", "until": "given.until"}
             more["cut"] = f"{self._place} = {few}"
-            rows = self._each_of(branch, few, more, everything=everything, past=past)
+            rows = self._each_of(part, few, more, everything=everything, past=past)
             steps.append(sql("{name} AS MATERIALIZED ({rows}), ", name=few_of, rows=rows))
             begun.append(Sql(f"SELECT due, id FROM {few_of}"))
-            further.append(self._further(few_of, branch, limit, f"{name}_edge", [] if everything else _wheres(branch)))
+            further.append(self._further(few_of, part.depth, limit, f"{name}_edge", [] if everything else part.wheres))
         return sql(
             "{steps}{name}_begun AS MATERIALIZED ({begun}), {name}_edge AS MATERIALIZED (SELECT due, id FROM"
             " (SELECT due, id, row_number() OVER (ORDER BY due, id) AS place FROM {name}_begun) AS placed"
@@ -225,7 +244,7 @@ class Reader:
             limit=limit,
         )
 
-    def _further(self, few: str, branch: Branch, limit: int | str, edge: str, wheres: Sequence[Sql]) -> Sql:
+    def _further(self, few: str, depth: int, limit: int | str, edge: str, wheres: Sequence[Sql]) -> Sql:
         """What follows of the segments of which `few` was read, up to the edge; without one as far as `limit`."""
         given = {column: Sql(f"{few}.{column}") for column in ("scope", "reason", "until")}
         last = f"COALESCE((SELECT id FROM {edge}), '{LAST_ID}')"
@@ -238,7 +257,7 @@ class Reader:
             due=self._due,
             waits=WAITS,
             lies=self._lies(
-                scope_column(branch.segments[0].scope.depth),
+                scope_column(depth),
                 given | {"since": Sql(f"{few}.due"), "beyond": Sql(f"{few}.id")},
             ),
             key=self._key,
