@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
-from django.db.transaction import Atomic
+from django.db.transaction import Atomic, TransactionManagementError
 from psycopg import Connection, OperationalError, RawCursor
 from psycopg.errors import error_from_result
 from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
@@ -106,6 +106,8 @@ class DurableTransaction(Atomic):
             return
         try:
             with database.wrap_database_errors:
+                if database.vendor == "postgresql":
+                    _require_not_aborted(database.connection)
                 database.connection.commit()
         except BaseException as failed:
             # An interruption too: a block left open would wedge the connection for whoever comes next.
@@ -155,6 +157,12 @@ def _begin_on_postgresql(connected: Connection[Any]) -> None:
         # Nobody was there to give a code: the connection is lost, and the operation is begun anew on another one.
         raise OperationalError("the connection was lost")
     raise error_from_result(result)
+
+
+def _require_not_aborted(connected: Connection[Any]) -> None:
+    """A statement failed, and whoever made it went on: the server would undo everything and call it a commit."""
+    if connected.pgconn.transaction_status == TransactionStatus.INERROR:
+        raise TransactionManagementError("a statement failed inside this block: nothing of it can be kept")
 
 
 def run(statement: str, parameters: Parameters, take: Callable[[Any], T], on: Any = None) -> T:

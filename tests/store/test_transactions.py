@@ -7,7 +7,7 @@ from contextlib import ExitStack, nullcontext, suppress
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, IntegrityError, connection, connections, transaction
 from psycopg import IsolationLevel
 
 from suspensions.domain import ids
@@ -18,7 +18,7 @@ from suspensions.domain.values import ClaimVersion, Holder, NewInteraction
 from suspensions.operations import interactions, leases, progress, resumes, runs, suspensions
 from suspensions.operations.site import deadlines, start_window
 from suspensions.operations.transactions import in_transaction
-from suspensions.store import admissions, closures, driver, expiries, starts
+from suspensions.store import admissions, closures, driver, expiries, sql, starts
 from suspensions.store import interactions as interaction_store
 from suspensions.store import leases as lease_store
 from suspensions.store import progress as progress_store
@@ -337,6 +337,25 @@ def test_a_transaction_is_of_the_mode_that_the_settings_gave_its_connection(engi
         finally:
             setattr(raw, attribute, None)
         assert told == (found,)
+
+
+def test_a_failure_that_was_swallowed_is_not_answered_as_kept() -> None:
+    connection.ensure_connection()
+    before, run = _state_of_the_connection(), make_run(fresh_scope())
+
+    def write() -> None:
+        run_store.create_run(new_run(run.scope), ACTOR)
+        content = sql.insert("run_content", {"run_id": run.id, "input": b"twice"})
+        sql.write(content)
+        with suppress(IntegrityError):
+            sql.write(content)
+
+    refuses = connection.vendor == "postgresql"
+    with pytest.raises(transaction.TransactionManagementError) if refuses else nullcontext():
+        in_transaction(write)
+    # SQLite undoes the one statement alone, so that there the rest may stand.
+    assert len(rows("SELECT id FROM run WHERE scope = %s", [run.scope.text])) == (1 if refuses else 2)
+    assert _state_of_the_connection() == before
 
 
 def test_what_waits_for_the_commit_is_called_after_it() -> None:

@@ -20,6 +20,7 @@ from suspensions.operations.deliveries import FAR, FAR_EVERY, KEPT_FOR, Lookout,
 from suspensions.operations.transactions import in_transaction
 from suspensions.queries.webhooks import backlog, list_deliveries
 from suspensions.store import purge
+from suspensions.store.deliveries import claim_due as claim_one
 from suspensions.store.deliveries import keep_looked_to, looked_to
 from tests.store.rows import execute, rows
 from tests.support.builders import admit, at, caller, fresh_scope, make_pause, make_run, start
@@ -207,6 +208,26 @@ def test_what_a_killed_claimer_left_is_sent_again_and_only_then(pinged: str) -> 
     keep_answer(first, FAILED)
     found = the_delivery(pinged)
     assert (found.state, found.attempts, found.last_status) == (DeliveryState.DELIVERED, 2, 204)
+
+
+def test_a_claim_that_was_taken_over_settles_nothing_any_more(pinged: str) -> None:
+    [slow] = claim_due()
+    with at(clock.now() + CLAIMED_FOR):
+        [now_ours] = claim_due()
+        for late in (FAILED, TAKEN):
+            keep_answer(slow, late)
+            found = the_delivery(pinged)
+            assert (found.state, found.attempts, found.last_status) == (DeliveryState.PENDING, 2, None)
+            assert claim_due() == []
+        keep_answer(now_ours, FAILED)
+    assert the_delivery(pinged).last_status == FAILED.status
+
+
+def test_what_was_found_while_a_webhook_was_being_disabled_is_not_sent(pinged: str, scope: str) -> None:
+    webhooks.disable_webhook(caller(scope, Role.ADMIN), pinged)
+    execute("UPDATE webhook_delivery SET state = 'pending', next_at = created_at")
+    now = clock.now()
+    assert in_transaction(claim_one, pinged, now, now + CLAIMED_FOR, 1) == []
 
 
 def test_a_webhook_with_much_to_be_told_leaves_the_others_their_turn() -> None:

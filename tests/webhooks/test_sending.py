@@ -223,10 +223,19 @@ def test_this_machine_is_refused_by_any_of_its_names(receiver: Receiver) -> None
 
 
 def test_the_address_that_was_looked_at_is_the_one_that_is_connected_to(
-    names: dict[str, list[str]], receiver: Receiver, sender: Sender
+    names: dict[str, list[str]], receiver: Receiver, sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = receiver.url.rpartition(":")[2]
     names["receiver.example"] = ["127.0.0.1"]
+    look = socket.getaddrinfo
+
+    def look_once(*about: Any, **more: Any) -> Sequence[Any]:
+        found = look(*about, **more)
+        # A name whose owner means harm leads elsewhere when it is asked for again.
+        names["receiver.example"] = ["127.0.0.9"]
+        return found
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_once)
     assert sender.send([claimed(f"http://receiver.example:{port}/")]) == [Answer(204)]
     assert receiver.received[0].headers["host"] == f"receiver.example:{port}"
 
