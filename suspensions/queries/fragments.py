@@ -132,7 +132,8 @@ def _lateral(
         values[name] = [given[name][1] for _, given in alike]
     # A plan that is kept expects ten of an array whose length it cannot know. Where one for fewer looks cheaper,
     # PostgreSQL plans anew each time, which takes as long as the statement does.
-    given = "unnest({arrays})" if len(alike) >= _EXPECTED else f"(SELECT * FROM unnest({{arrays}}) LIMIT {len(alike)})"
+    few = f"(SELECT {{names}} FROM unnest({{arrays}}) AS few ({{names}}) LIMIT {len(alike)})"
+    given = few if len(alike) < _EXPECTED else "unnest({arrays})"
     return sql(
         f"SELECT {{columns}} FROM {given} AS given ({{names}}) CROSS JOIN LATERAL ({{body}}) AS found",
         columns=", ".join(f"found.{name}" for name in columns.split(", ")),

@@ -187,8 +187,10 @@ class _Narrowed(Reader):
             asked = sql("{terms} @@ {asked}::tsquery", terms=TERMS, asked=value(narrowing.terms))
             wheres = [asked, *(sql("{where} AND NOT {asked}", where=where, asked=asked) for where in wheres)]
         if wheres:
-            rows = [sql("SELECT suspension.* {these} AND {where}", these=these, where=where) for where in wheres]
-            return sql("{shown} FROM ({rows}) AS suspension", shown=shown, rows=joined(" UNION ALL ", rows))
+            return joined(
+                " UNION ALL ",
+                [sql("{shown} {these} AND {where}", shown=shown, these=these, where=where) for where in wheres],
+            )
         if narrowing.older is not None and bound:
             return in_scopes(
                 "due, id, fits",

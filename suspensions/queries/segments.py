@@ -23,6 +23,9 @@ from suspensions.queries.fragments import Sql, condition, for_each, joined, noth
 _FEW = 4
 """So many indexes are read to the page's end without asking first how far each must be read."""
 
+MOST_BUT = 1_000
+"""So many rows that a branch is not about are gathered beforehand; where there are more, each row is looked at."""
+
 LAST_ID = "\U0010ffff"
 """After every id."""
 WAITS = "suspension.retired_at IS NULL AND suspension.claimed_at IS NULL"
@@ -43,7 +46,7 @@ class Segment:
 class Branch:
     """Segments, of which `where` leaves some rows; where those are few, `terms` finds them without reading all.
 
-    `but` takes away a few, which its own terms find: so an index alone is read, without looking at each row.
+    Of all branches that are read together one may have a `but`, which takes away a few, which its own terms find: so an index alone is read, without looking at each row.
     """
 
     segments: Sequence[Segment]
@@ -76,12 +79,13 @@ class Reader:
 
     def __init__(self, branches: Sequence[Branch], after: Place | None) -> None:
         self._after = after
+        self._gathered: dict[str, Sql] = {}
         self._parts = [
             _Part(
                 branch.terms,
                 branch.segments[0].scope.depth,
                 [(segment.scope, self._bounds(segment)) for segment in branch.segments],
-                _wheres(branch),
+                self._wheres(branch),
             )
             for branch in _by_depth(branches)
         ]
@@ -89,6 +93,40 @@ class Reader:
         self._due = due()
         self._key = f"({self._due}, suspension.id)"
         self._place = f"row_number() OVER (ORDER BY {self._due}, suspension.id)"
+
+    def _wheres(self, branch: Branch) -> list[Sql]:
+        """Which rows of its segments a branch is about."""
+        wheres = [] if branch.where is None else [condition(Suspension, branch.where)]
+        if branch.but is not None:
+            wheres.append(self._but(*branch.but))
+        return wheres
+
+    def _but(self, few: Q, terms: str) -> Sql:
+        if connection.vendor != "postgresql":
+            return condition(Suspension, ~few)
+        gathered = sql(
+            "SELECT suspension.id AS id FROM suspension WHERE {waits} AND {terms} @@ {asked}::tsquery AND {few}"
+            " LIMIT {most}",
+            waits=WAITS,
+            terms=TERMS,
+            asked=value(terms),
+            few=condition(Suspension, few),
+            most=MOST_BUT + 1,
+        )
+        self._gathered["but"] = gathered
+        # The row is looked up by its id, so that the index alone is read wherever there are not too many.
+        return sql(
+            "suspension.id NOT IN (SELECT id FROM but) AND ((SELECT count(id) FROM but) <= {most}"
+            " OR (SELECT NOT {few} FROM (SELECT suspension.id AS this) AS looked_at"
+            " JOIN suspension ON suspension.id = looked_at.this))",
+            most=MOST_BUT,
+            few=condition(Suspension, few),
+        )
+
+    def complete(self, statement: Sql) -> Sql:
+        """The statement with what it gathers beforehand."""
+        steps = [sql("{name} AS MATERIALIZED ({rows})", name=name, rows=rows) for name, rows in self._gathered.items()]
+        return sql("WITH {steps} {statement}", steps=joined(", ", steps), statement=statement) if steps else statement
 
     # -- in the index's order -----------------------------------------------------------------------
 
@@ -280,40 +318,6 @@ def _by_depth(branches: Sequence[Branch]) -> Iterator[Branch]:
             continue
         for depth in sorted({segment.scope.depth for segment in branch.segments}):
             yield replace(branch, segments=[each for each in branch.segments if each.scope.depth == depth])
-
-
-def _wheres(branch: Branch) -> list[Sql]:
-    """Which rows of its segments a branch is about."""
-    wheres = [] if branch.where is None else [condition(Suspension, branch.where)]
-    if branch.but is not None:
-        wheres.append(_but(*branch.but))
-    return wheres
-
-
-MOST_BUT = 1_000
-"""So many rows that a branch is not about are gathered beforehand; where there are more, each row is looked at."""
-
-
-def _but(few: Q, terms: str) -> Sql:
-    if connection.vendor != "postgresql":
-        return condition(Suspension, ~few)
-    gathered = sql(
-        "SELECT suspension.id FROM suspension WHERE {waits} AND {terms} @@ {asked}::tsquery AND {few} LIMIT {most}",
-        waits=WAITS,
-        terms=TERMS,
-        asked=value(terms),
-        few=condition(Suspension, few),
-        most=MOST_BUT + 1,
-    )
-    # The row is looked up by its id, so that the index alone is read wherever there are not too many.
-    return sql(
-        "suspension.id NOT IN ({gathered}) AND ((SELECT count(id) FROM ({gathered}) AS gathered) <= {most}"
-        " OR (SELECT NOT {few} FROM (SELECT suspension.id AS this) AS looked_at"
-        " JOIN suspension ON suspension.id = looked_at.this))",
-        gathered=gathered,
-        most=MOST_BUT,
-        few=condition(Suspension, few),
-    )
 
 
 def as_text(instant: datetime) -> Any:

@@ -163,7 +163,7 @@ LISTS: dict[str, Callable[[Scope], Any]] = {
     "expiries": lambda scope: resumes.list_expiries(caller(scope), scope, None, 50),
     "agent reply runs": lambda scope: resumes.list_agent_reply_runs(caller(scope), scope, None, 50),
 }
-CONTENT = re.compile(r"suspension_continuation|run_content|run_result|\bbody\b|\bpending\b|\binput\b|(?<!:)\*")
+CONTENT = re.compile(r"suspension_continuation|run_content|run_result|\bbody\b|\bpending\b|\binput\b|SELECT \*|\.\*")
 
 
 @pytest.mark.parametrize("name", LISTS)
