@@ -57,14 +57,17 @@ def nearest(branches: Sequence[Branch], after: Place | None, limit: int, narrowi
     if not branches:
         return nothing("id")
     if connection.vendor == "postgresql" and narrowing is not None:
-        return _Narrowed(branches, after).steps(limit, narrowing)
+        narrowed = _Narrowed(branches, after)
+        return narrowed.complete(sql("SELECT id FROM ({rows}) AS page", rows=narrowed.steps(limit, narrowing)))
     fits = None if narrowing is None else condition(Suspension, narrowing.fits)
-    return sql("SELECT id FROM ({rows}) AS page", rows=Reader(branches, after).page(limit, fits))
+    reader = Reader(branches, after)
+    return reader.complete(sql("SELECT id FROM ({rows}) AS page", rows=reader.page(limit, fits)))
 
 
 def some(branches: Sequence[Branch], most: int) -> Sql:
     """A SELECT of waiting pauses: as many as there are, and at least `most` where there are more."""
-    return Reader([branch for branch in branches if branch.segments], None).each(most)
+    reader = Reader([branch for branch in branches if branch.segments], None)
+    return reader.complete(sql("SELECT due, id FROM ({rows}) AS each_one", rows=reader.each(most)))
 
 
 class _Narrowed(Reader):

@@ -46,7 +46,8 @@ class Segment:
 class Branch:
     """Segments, of which `where` leaves some rows; where those are few, `terms` finds them without reading all.
 
-    Of all branches that are read together one may have a `but`, which takes away a few, which its own terms find: so an index alone is read, without looking at each row.
+    `but` takes away a few, which its own terms find: so an index alone is read, without looking at each row. One branch
+    of those that are read together may have it.
     """
 
     segments: Sequence[Segment]
@@ -79,7 +80,7 @@ class Reader:
 
     def __init__(self, branches: Sequence[Branch], after: Place | None) -> None:
         self._after = after
-        self._gathered: dict[str, Sql] = {}
+        self._gathered: Sql | None = None
         self._parts = [
             _Part(
                 branch.terms,
@@ -104,7 +105,7 @@ class Reader:
     def _but(self, few: Q, terms: str) -> Sql:
         if connection.vendor != "postgresql":
             return condition(Suspension, ~few)
-        gathered = sql(
+        self._gathered = sql(
             "SELECT suspension.id AS id FROM suspension WHERE {waits} AND {terms} @@ {asked}::tsquery AND {few}"
             " LIMIT {most}",
             waits=WAITS,
@@ -113,7 +114,6 @@ class Reader:
             few=condition(Suspension, few),
             most=MOST_BUT + 1,
         )
-        self._gathered["but"] = gathered
         # The row is looked up by its id, so that the index alone is read wherever there are not too many.
         return sql(
             "suspension.id NOT IN (SELECT id FROM but) AND ((SELECT count(id) FROM but) <= {most}"
@@ -125,8 +125,9 @@ class Reader:
 
     def complete(self, statement: Sql) -> Sql:
         """The statement with what it gathers beforehand."""
-        steps = [sql("{name} AS MATERIALIZED ({rows})", name=name, rows=rows) for name, rows in self._gathered.items()]
-        return sql("WITH {steps} {statement}", steps=joined(", ", steps), statement=statement) if steps else statement
+        if self._gathered is None:
+            return statement
+        return sql("WITH but AS MATERIALIZED ({rows}) {statement}", rows=self._gathered, statement=statement)
 
     # -- in the index's order -----------------------------------------------------------------------
 

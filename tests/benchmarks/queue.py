@@ -110,16 +110,19 @@ def table(found: Figures, sizes: list[int]) -> str:
     """The tables for docs/performance.md."""
     small, large = sizes[0], sizes[-1]
     lines = [
-        f"| a person with | list | raw, ms | statement, ms | of raw | whole call, ms | of {small:,} |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| a person with | list | raw, ms | statement, ms | of raw | whole call, ms"
+        f" | statement of {small:,} | raw of {small:,} |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for person in PEOPLE:
         for which, title in (("", "mine"), (" others", "others'")):
-            raw, statement, call = (found[large, f"{person}/{what}{which}"] for what in LISTS[:3])
-            before = found[small, f"{person}/statement{which}"]
+            names = [f"{person}/{what}{which}" for what in LISTS[:3]]
+            raw, statement, call = (found[large, name] for name in names)
             # A list that is shorter than a page says nothing about how a page grows.
-            grown = "" if which and person in PEOPLE[:3] else f"{statement / before:.2f}"
-            figures = f"{raw:.2f} | {statement:.2f} | {statement / raw:.2f} | {call:.2f} | {grown}"
+            grown = [f"{found[large, name] / found[small, name]:.2f}" for name in names]
+            if which and person in PEOPLE[:3]:
+                grown = ["", ""]
+            figures = f"{raw:.2f} | {statement:.2f} | {statement / raw:.2f} | {call:.2f} | {grown[1]} | {grown[0]}"
             lines.append(f"| {person} | {title} | {figures} |")
     lines += ["", f"| ms at {large:,} | {' | '.join(PEOPLE)} |", "|---|" + "---:|" * len(PEOPLE)]
     for what in (*FILTERS, COUNTS):
