@@ -22,6 +22,7 @@ from suspensions.models import Run as RunRow
 from suspensions.queries.fragments import first
 from suspensions.queries.reach import within
 from suspensions.queries.rows import EVENT_COLUMNS, RUN_COLUMNS, RUN_CONTENTS, to_event, to_run
+from suspensions.queries.runs import found_by
 
 LATEST = 200
 """So many events of a run's life are on its page."""
@@ -92,8 +93,7 @@ def list_runs(
     if agent_name is not None:
         rows = rows.filter(agent_name=agent_name)
     if words:
-        by_id = Q(id=words) | Q(session_id=words) | Q(agent_id=words)
-        rows = rows.filter(by_id | Q(agent_name__icontains=words))
+        rows = rows.filter(found_by(words))
     after = read_cursor(cursor, binding, 2)
     if after is not None:
         at = parse_instant(after[0])

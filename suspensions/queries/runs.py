@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from suspensions.domain import ids
 from suspensions.domain.cursors import cursor_instant, make_cursor, read_cursor
 from suspensions.domain.errors import RunNotFound
 from suspensions.domain.instants import format_instant
@@ -53,8 +54,7 @@ def list_runs(
     if agent_name is not None:
         rows = rows.filter(agent_name=agent_name)
     if words is not None:
-        by_id = Q(id=words) | Q(session_id=words) | Q(agent_id=words)
-        rows = rows.filter(by_id | Q(agent_name__icontains=words))
+        rows = rows.filter(found_by(words))
     after = read_cursor(cursor, binding, 2)
     if after is not None:
         at = cursor_instant(after[0])
@@ -66,6 +66,16 @@ def list_runs(
         last = found[limit - 1]
         following = make_cursor(binding, format_instant(last.created_at), last.id)
     return Page(tuple(found[:limit]), following)
+
+
+def found_by(words: str) -> Q:
+    """An exact run, session or agent id, or a part of the agent's name.
+
+    A run's id is looked up alone: beside the others no index would find it, and every run would be looked at.
+    """
+    if words.startswith(f"{ids.RUN}_") and ids.looks_like_id(words):
+        return Q(id=words)
+    return Q(id=words) | Q(session_id=words) | Q(agent_id=words) | Q(agent_name__icontains=words)
 
 
 # -- what long polls wait for ------------------------------------------------------------------------

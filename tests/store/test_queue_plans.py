@@ -14,6 +14,7 @@ import pytest
 from django.db import connection
 
 from suspensions.domain import clock
+from suspensions.domain.ids import RUN, new_id
 from suspensions.domain.reach import Reach
 from suspensions.domain.values import Page, Reason
 from suspensions.models import search
@@ -184,6 +185,7 @@ OTHER_LISTS: dict[str, Callable[[Person], Any]] = {
     "decided": lambda person: queue.list_decided(person.reach, QueueFilters(), None, LIMIT),
     "expired": lambda person: queue.list_expired(person.reach, person.now - timedelta(days=1), None, LIMIT),
     "runs": lambda person: list_runs(person.reach, "", None, None, None, LIMIT),
+    "a run by its id": lambda person: list_runs(person.reach, new_id(RUN), None, None, None, LIMIT),
     "uncertain": lambda person: list_uncertain(person.reach, None, LIMIT, person.now, SILENT),
     "questions": lambda person: list_questions(person.reach, "open", "", None, LIMIT),
     **{f"receipts of kind {kind}": _receipts(kind) for kind in KINDS},
