@@ -59,23 +59,24 @@ class PostgresFloor:
         assert connection.connection is not None
         info = connection.connection.info
         self._raw = psycopg.connect(info.dsn, password=info.password, prepare_threshold=1)
-        self._cursor = self._raw.cursor()
+        # psycopg's usual cursor reads a long statement's placeholders anew each time.
+        self._cursor = psycopg.RawCursor(self._raw)
 
     def prepare(self, floor: Floor) -> Callable[[], None]:
         """The transaction as a call, its texts put together beforehand."""
         execute, commit = self._cursor.execute, self._raw.commit
         fetchone = self._cursor.fetchone
-        lock, key = "SELECT 1 FROM run WHERE id = %s AND scope = %s FOR UPDATE", (floor.run_id, floor.scope)
+        lock, key = "SELECT 1 FROM run WHERE id = $1 AND scope = $2 FOR UPDATE", (floor.run_id, floor.scope)
         parts = ", ".join(f"w{number} AS ({write.sql} RETURNING 1)" for number, write in enumerate(floor.writes))
         counts = ", ".join(f"(SELECT count(*) FROM w{number})" for number in range(len(floor.writes)))
-        text = f"WITH {parts} SELECT {counts}"
+        read, text = _numbered(floor.read), _numbered(f"WITH {parts} SELECT {counts}")
         values = [value for write in floor.writes for value in write.parameters]
         expected = tuple(1 for _ in floor.writes)
         loose = not all(write.exactly for write in floor.writes)
 
         def run() -> None:
             execute(lock, key)
-            execute(floor.read, floor.about)
+            execute(read, floor.about)
             assert fetchone() is not None
             execute(text, values)
             assert fetchone() == expected or loose
@@ -85,6 +86,11 @@ class PostgresFloor:
 
     def close(self) -> None:
         self._raw.close()
+
+
+def _numbered(statement: str) -> bytes:
+    head, *rest = statement.split("%s")
+    return (head + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))).encode()
 
 
 class SqliteFloor:
