@@ -17,16 +17,29 @@ from tests.support.builders import call, caller, fresh_scope, make_run, take, ve
 
 Call = Callable[[], Any]
 
+# Beside what decides, the floor reads what the answer gives: the run, and of a claim and a start the pause.
+_RUN = (
+    "run.state, run.revision, run.lease_epoch, run.event_position, run.event_hash, run.agent_id, run.agent_name,"
+    " run.session_id, run.step_count, run.tokens_used, run.persona_ref, run.metadata, run.lease_owner,"
+    " run.lease_expires_at, run.created_by, run.created_at, run.updated_at, run.started_at, run.completed_at,"
+    " run.resume, run_content.input"
+)
+_FROM_RUN = " FROM run LEFT JOIN run_content ON run_content.run_id = run.id"
+_GIVEN_PAUSE = (
+    "suspension.id, suspension.reason, suspension.pending, suspension.expires_at, suspension.digest,"
+    " suspension.pending_sha256, suspension.continuation_sha256, suspension.checkpoint_id, suspension.created_by,"
+    " suspension.created_at, suspension.updated_at, suspension_continuation.body"
+)
+
 READ_RUN = "SELECT state, revision, lease_owner, lease_epoch, resume, event_position, event_hash FROM run"
 _OF_RUN = " WHERE run.id = %s AND run.scope = %s"
+_FINISH = f"SELECT {_RUN}{_FROM_RUN}"
 _PAUSE = (
-    "SELECT run.state, run.revision, run.lease_owner, run.lease_epoch, run.resume, run.last_suspension_id,"
-    " run.event_position, run.event_hash, live.id, live.claimed_at FROM run"
+    f"SELECT {_RUN}, run.last_suspension_id, live.id, live.claimed_at{_FROM_RUN}"
     " LEFT JOIN suspension live ON live.run_id = run.id AND live.retired_at IS NULL"
 )
 _CLAIM = (
-    "SELECT run.state, run.revision, run.lease_epoch, run.event_position, run.event_hash, suspension.id,"
-    " suspension.reason, suspension.pending, suspension.expires_at, suspension_continuation.body FROM run"
+    f"SELECT {_RUN}, {_GIVEN_PAUSE}{_FROM_RUN}"
     " LEFT JOIN suspension ON suspension.run_id = run.id AND suspension.retired_at IS NULL"
     " LEFT JOIN suspension_continuation ON suspension_continuation.suspension_id = suspension.id"
 )
@@ -38,10 +51,10 @@ _ADMIT = (
     " LEFT JOIN resume_admission ON resume_admission.suspension_id = suspension.id"
 )
 _START = (
-    "SELECT run.state, run.revision, run.lease_epoch, run.resume, run.event_position, run.event_hash,"
-    " suspension.reason, suspension.pending, suspension.expires_at, suspension_continuation.body,"
+    f"SELECT {_RUN}, {_GIVEN_PAUSE},"
     " resume_admission.request_digest, resume_admission.suspension_digest, resume_admission.input,"
-    " resume_admission.start_by, resume_start_or_expiry.kind, resume_closure.suspension_id FROM run"
+    " resume_admission.start_by, resume_start_or_expiry.kind, resume_closure.suspension_id"
+    f"{_FROM_RUN}"
     " LEFT JOIN resume_admission ON resume_admission.suspension_id = run.admission_id"
     " LEFT JOIN resume_start_or_expiry ON resume_start_or_expiry.suspension_id = run.admission_id"
     " LEFT JOIN resume_closure ON resume_closure.suspension_id = run.admission_id"
@@ -153,7 +166,7 @@ HOT = (
     Hot("admit", _ADMIT, _admit),
     Hot("decide", _ADMIT, _decide),
     Hot("start", _START, _start),
-    Hot("finish", READ_RUN, _finish),
+    Hot("finish", _FINISH, _finish),
     Hot("save progress", READ_RUN, _save),
 )
 READ_OF_RUN = _OF_RUN
