@@ -1,7 +1,8 @@
 """The leanest transaction that writes the same rows: hand-made SQL, values known beforehand, no product code.
 
-Its statements lock the run, read what decides, write exactly the rows and columns that the product writes, and commit,
-on a connection of its own with the same durability. What it leaves out is everything else: values, digests, rules.
+Its statements lock the run, read what decides and what the answer gives, write exactly the rows and columns that the
+product writes, and commit, on a connection of its own with the same durability. What it leaves out is everything else:
+values, digests, rules.
 """
 
 from __future__ import annotations
