@@ -15,18 +15,19 @@ SQLite reads on in the queue's order until the page is full. Source: pages.md, "
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import BooleanField, Q
+from django.db.models.expressions import RawSQL
 
 from suspensions.domain.reach import Reach
 from suspensions.models import Suspension
 from suspensions.models.search import TERMS
-from suspensions.queries.fragments import Sql, condition, in_scopes, joined, nothing, sql, union, value
-from suspensions.queries.segments import WAITS, Branch, Place, Reader, as_text
+from suspensions.queries.fragments import Sql, condition, in_scopes, joined, sql, union, value
+from suspensions.queries.segments import WAITS, Branch, Place, Reader, Reading, as_text, at
 
 NEAR = (1_000, 8_000)
 """How many of the nearest pauses are looked at, at first and then at most."""
@@ -51,23 +52,27 @@ class Narrowing:
     older: datetime | None = None
 
 
-def nearest(branches: Sequence[Branch], after: Place | None, limit: int, narrowing: Narrowing | None = None) -> Sql:
-    """The ids of the first `limit` pauses; branches must not overlap."""
+def nearest(branches: Sequence[Branch], after: Place | None, limit: int, narrowing: Narrowing | None = None) -> Q:
+    """Which the first `limit` pauses are, as a condition on a queryset of them; branches must not overlap."""
     branches = [branch for branch in branches if branch.segments]
     if not branches:
-        return nothing("id")
+        return Q(pk__in=())
     if connection.vendor == "postgresql" and narrowing is not None:
         narrowed = _Narrowed(branches, after)
-        return narrowed.complete(sql("SELECT id FROM ({rows}) AS page", rows=narrowed.steps(limit, narrowing)))
+        ids = narrowed.complete(sql("SELECT id FROM ({rows}) AS page", rows=narrowed.steps(limit, narrowing)))
+        return Q(id__in=ids.as_raw())
     fits = None if narrowing is None else condition(Suspension, narrowing.fits)
     reader = Reader(branches, after)
-    return reader.complete(sql("SELECT id FROM ({rows}) AS page", rows=reader.page(limit, fits)))
+    rows = reader.complete(sql("SELECT at FROM ({rows}) AS page", rows=reader.page(limit, fits)))
+    among = "{at} = ANY (ARRAY({rows}))" if connection.vendor == "postgresql" else "{at} IN ({rows})"
+    found = sql(among, at=at(), rows=rows)
+    return Q(RawSQL(found.text, found.params, output_field=BooleanField()))  # noqa: S611
 
 
 def some(branches: Sequence[Branch], most: int) -> Sql:
     """A SELECT of waiting pauses: as many as there are, and at least `most` where there are more."""
     reader = Reader([branch for branch in branches if branch.segments], None)
-    return reader.complete(sql("SELECT due, id FROM ({rows}) AS each_one", rows=reader.each(most)))
+    return reader.complete(sql("SELECT due, id FROM ({rows}) AS each_one", rows=reader.each(Reading(most))))
 
 
 class _Narrowed(Reader):
@@ -107,26 +112,35 @@ class _Narrowed(Reader):
 
         Which rows these are is read from the index alone; no other row is looked at.
         """
-        past = after and f"{after}_last"
+        whole = Reading(many, {"fits": "{fits}"}, fits=fits, everything=True, past=after and f"{after}_last")
+        seen = name if self.merges else f"{name}_first"
+        last = Sql(f"{name}_last AS MATERIALIZED (SELECT due, id FROM {seen} ORDER BY due DESC, id DESC LIMIT 1)")
+        if self.merges:
+            rows = sql("{name} AS MATERIALIZED ({rows}), {last}", name=name, rows=self.merged(whole), last=last)
+        else:
+            near = replace(
+                whole,
+                limit=NEAR[1],
+                further={**whole.further, "scope": "{of}.scope", "reason": "{of}.reason"},
+                within=f" AND {self._key} <= ((SELECT due FROM {name}_last), (SELECT id FROM {name}_last))",
+            )
+            rows = sql(
+                "{first}, {last}, {name} AS MATERIALIZED ({rows})",
+                first=self.first(seen, replace(whole, further={}, fits=None), few=few or self.share(NEAR[0])),
+                last=last,
+                name=name,
+                rows=self.each(near),
+            )
         return sql(
-            "{first}, {name}_last AS MATERIALIZED"
-            " (SELECT due, id FROM {name}_first ORDER BY due DESC, id DESC LIMIT 1), {name} AS MATERIALIZED ({rows}),"
-            " {name}_hits AS MATERIALIZED"
+            "{rows}, {name}_hits AS MATERIALIZED"
             " (SELECT due, id FROM {name} WHERE fits{before} ORDER BY due, id LIMIT {limit}),"
             " {name}_end AS MATERIALIZED"
-            " (SELECT hits, hits >= {limit} OR (SELECT count(id) FROM {name}_first) < {many} AS done"
+            " (SELECT hits, hits >= {limit} OR (SELECT count(id) FROM {seen}) < {many} AS done"
             " FROM (SELECT count(id) AS hits FROM {name}_hits) AS counted)",
-            first=self.first(f"{name}_first", many, few=few or self.share(NEAR[0]), everything=True, past=past),
+            rows=rows,
             name=name,
-            rows=self.each(
-                NEAR[1],
-                {"scope": "{of}.scope", "reason": "{of}.reason", "fits": "{fits}"},
-                fits=fits,
-                within=f" AND {self._key} <= ((SELECT due FROM {name}_last), (SELECT id FROM {name}_last))",
-                everything=True,
-                past=past,
-            ),
             before=f" UNION ALL SELECT due, id FROM {after}_hits" if after else "",
+            seen=seen,
             many=many,
             limit=limit,
         )
@@ -134,16 +148,20 @@ class _Narrowed(Reader):
     def _far(self, limit: int, fits: Sql) -> Sql:
         """As many more of the nearest rows as should be enough, by what the nearest few held.
 
-        Each segment's share of those few tells how far its index must be read.
+        Where segments are not merged, each one's share of those few tells how far its index must be read.
         """
         few, many = NEAR
         counted = "near_counts.reason = given.reason AND near_counts.scope = given.scope"
         held = f"SELECT COALESCE((SELECT held FROM near_counts WHERE {counted}), 0) AS held"
-        return sql(
+        counts = (
             "near_counts AS MATERIALIZED (SELECT scope, reason, count(id) AS held FROM near GROUP BY scope, reason),"
+        )
+        return sql(
+            "{counts}"
             # Twice what should do: a few are no good measure of the many.
             " asked AS MATERIALIZED (SELECT LEAST({many}, 2 * {few} * {limit} / GREATEST(hits, 1)) - {few} AS many"
             " FROM near_end), {look}",
+            counts="" if self.merges else counts,
             few=few,
             many=many,
             limit=limit,
@@ -165,9 +183,9 @@ class _Narrowed(Reader):
         """
         whole = condition(Suspension, narrowing.whole)
         if self._after is not None:
-            at, pause_id = self._after
-            since = value("infinity" if at is None else as_text(at))
-            beyond = sql("{key} > ({at}::timestamptz, {id})", key=self._key, at=since, id=value(pause_id))
+            deadline, pause_id = self._after
+            since = value("infinity" if deadline is None else as_text(deadline))
+            beyond = sql("{key} > ({since}::timestamptz, {id})", key=self._key, since=since, id=value(pause_id))
             whole = sql("{whole} AND {beyond}", whole=whole, beyond=beyond)
         bound = "" if most is None else f" LIMIT {most + 1}"
         shown = sql("SELECT {due} AS due, suspension.id AS id, {whole} AS fits", due=self._due, whole=whole)

@@ -131,9 +131,8 @@ def list_waiting(
     after = read_cursor(cursor, binding, 2)
     place = None if after is None else (cursor_instant(after[0]) if after[0] else None, after[1])
     branches = mine_of(who, filters) if mine else others_of(reach, who, filters)
-    ids = nearest(branches, place, limit + 1, _narrowing(reach, who, filters, mine=mine))
-    rows = Suspension.objects.filter(id__in=ids.as_raw())
-    found = read(rows.order_by(F("expires_at").asc(nulls_last=True), "id"), _COLUMNS)
+    wanted = nearest(branches, place, limit + 1, _narrowing(reach, who, filters, mine=mine))
+    found = read(Suspension.objects.filter(wanted).order_by(F("expires_at").asc(nulls_last=True), "id"), _COLUMNS)
     following = None
     if len(found) > limit:
         last = found[limit - 1]
@@ -161,8 +160,8 @@ def next_of_mine(reach: Reach, who: Answerer, left: str) -> str | None:
 
 
 def _mine_after(who: Answerer, place: Place | None, limit: int) -> list[str]:
-    ids = nearest(mine_of(who, QueueFilters()), place, limit)
-    rows = Suspension.objects.filter(id__in=ids.as_raw()).order_by(F("expires_at").asc(nulls_last=True), "id")
+    wanted = nearest(mine_of(who, QueueFilters()), place, limit)
+    rows = Suspension.objects.filter(wanted).order_by(F("expires_at").asc(nulls_last=True), "id")
     return list(rows.values_list("id", flat=True))
 
 
@@ -204,8 +203,8 @@ def everything_of(reach: Reach) -> list[Branch]:
 
 def soonest(reach: Reach) -> datetime | None:
     """The nearest deadline of all that wait, past or to come; None where none has one."""
-    ids = nearest(everything_of(reach), None, 1)
-    return Suspension.objects.filter(id__in=ids.as_raw()).values_list("expires_at", flat=True).first()
+    wanted = nearest(everything_of(reach), None, 1)
+    return Suspension.objects.filter(wanted).values_list("expires_at", flat=True).first()
 
 
 _TICK = timedelta(microseconds=1)

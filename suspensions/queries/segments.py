@@ -6,7 +6,7 @@ No scope is ever sorted. Source: pages.md, "Queue".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +20,11 @@ from suspensions.models.fields import FOR_EVER, to_database
 from suspensions.models.search import TERMS
 from suspensions.queries.fragments import Sql, condition, for_each, joined, nothing, scope_column, sql, union, value
 
-_FEW = 4
-"""So many indexes are read to the page's end without asking first how far each must be read."""
+MOST_MERGED = 16
+"""So many segments PostgreSQL merges while it reads them; more cost it too much to begin with."""
+
+WIDE = 10
+"""So many pages of the scopes' parents are looked through, where that may do instead of reading very many scopes."""
 
 MOST_BUT = 1_000
 """So many rows that a branch is not about are gathered beforehand; where there are more, each row is looked at."""
@@ -29,7 +32,6 @@ MOST_BUT = 1_000
 LAST_ID = "\U0010ffff"
 """After every id."""
 WAITS = "suspension.retired_at IS NULL AND suspension.claimed_at IS NULL"
-_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,35 @@ Place = tuple[datetime | None, str]
 """A deadline and an id: where a page ended."""
 
 
+Given = tuple[Scope, Mapping[str, tuple[str, Any]]]
+"""A scope and what bounds a segment of it: a type and a value each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read of segments: the `due` and `id` of so many rows, in this order, and what `further` adds to them.
+
+    Where rows are wanted with `everything` that lies in the segments, `{fits}` in `further` is whether one is asked
+    for. `{of}` holds a segment's scope and reason. Nothing is read up to the place in `past`.
+    """
+
+    limit: int | str
+    further: Mapping[str, str] = field(default_factory=dict)
+    fits: Sql | None = None
+    within: str = ""
+    everything: bool = False
+    past: str = ""
+
+    @property
+    def columns(self) -> str:
+        return ", ".join(("due", "id", *self.further))
+
+
+def at() -> str:
+    """Where a row lies at present: it is read again from there without an index. Good within one statement."""
+    return {"postgresql": "suspension.ctid", "sqlite": "suspension.rowid"}[connection.vendor]
+
+
 def due() -> str:
     return f"COALESCE(suspension.expires_at, {FOR_EVER[connection.vendor]})"
 
@@ -71,7 +102,7 @@ class _Part:
     terms: str | None
     depth: int
     """Of all its scopes, but for those that terms find."""
-    givens: Sequence[tuple[Scope, Mapping[str, tuple[str, Any]]]]
+    givens: Sequence[Given]
     wheres: Sequence[Sql]
 
 
@@ -91,6 +122,8 @@ class Reader:
             for branch in _by_depth(branches)
         ]
         self._count = sum(len(branch.segments) for branch in branches)
+        self.merges = self._count <= MOST_MERGED or connection.vendor != "postgresql"
+        """Whether all segments are read in one merged order, each no further than it must."""
         self._due = due()
         self._key = f"({self._due}, suspension.id)"
         self._place = f"row_number() OVER (ORDER BY {self._due}, suspension.id)"
@@ -131,73 +164,57 @@ class Reader:
 
     # -- in the index's order -----------------------------------------------------------------------
 
-    def each(
-        self,
-        limit: int | str,
-        further: Mapping[str, str] = _NOTHING,
-        *,
-        fits: Sql | None = None,
-        within: str = "",
-        everything: bool = False,
-        past: str = "",
-    ) -> Sql:
-        """So many rows of each segment in its order: their `due` and `id`, and what `further` adds to them.
+    def each(self, reading: Reading) -> Sql:
+        """Of each segment as many rows as are asked for, one segment after the other."""
+        parts = [self._read(part, reading, part.givens, merging=False) for part in self._parts]
+        return union(reading.columns, parts) if parts else nothing(reading.columns)
 
-        Where rows are wanted with `everything` that lies in the segments, `{fits}` in `further` is whether one is
-        asked for. `{of}` holds a segment's scope and reason. Nothing is read up to the place in `past`.
-        """
-        parts = [self._each_of(part, limit, further, fits, within, everything, past) for part in self._parts]
-        names = _names(further)
-        return union(names, parts) if parts else nothing(names)
-
-    def _each_of(
-        self,
-        part: _Part,
-        limit: int | str,
-        further: Mapping[str, str] = _NOTHING,
-        fits: Sql | None = None,
-        within: str = "",
-        everything: bool = False,
-        past: str = "",
-    ) -> Sql:
+    def _read(self, part: _Part, reading: Reading, givens: Sequence[Given], *, merging: bool) -> Sql:
         by_terms = part.terms is not None and connection.vendor == "postgresql"
-        of = "suspension" if by_terms else "given"
         own = part.wheres
-        asked = own if fits is None else [*own, fits]
+        asked = own if reading.fits is None else [*own, reading.fits]
         # Terms find more than the segments hold of a branch's own.
-        left = asked if not everything else own if by_terms else []
-        added = "".join(f", {column} AS {name}" for name, column in further.items())
-        head = sql(
-            "SELECT {due} AS due, suspension.id AS id{further} FROM suspension WHERE {waits}",
-            due=self._due,
-            further=sql(added, fits=joined(" AND ", asked), of=of),
-            waits=WAITS,
-        )
+        left = asked if not reading.everything else own if by_terms else []
+        added = "".join(f", {column} AS {name}" for name, column in reading.further.items())
         tail = sql(
             "{within}{left} ORDER BY {due}, suspension.id LIMIT {limit}",
-            within=within,
+            within=reading.within,
             left=joined("", [sql(" AND {where}", where=where) for where in left]),
             due=self._due,
-            limit=limit,
+            limit=reading.limit,
         )
-        return (self._by_terms if by_terms else self._by_order)(_names(further), part, head, tail, past)
 
-    def _by_order(self, columns: str, part: _Part, head: Sql, tail: Sql, past: str) -> Sql:
+        def head(of: str, fits: Sequence[Sql]) -> Sql:
+            return sql(
+                "SELECT {due} AS due, suspension.id AS id{further} FROM suspension WHERE {waits}",
+                due=self._due,
+                further=sql(added, fits=joined(" AND ", [Sql("1 = 1"), *fits]), of=of),
+                waits=WAITS,
+            )
+
         def body(column: str, given: Mapping[str, Sql]) -> Sql:
-            return sql("{head} AND {lies}{tail}", head=head, lies=self._lies(column, given, past), tail=tail)
+            fits = asked
+            if "members" in given:
+                inner = scope_column(part.depth)
+                fits = [sql("suspension.{inner} IN (SELECT unnest({members}))", inner=inner, members=given["members"])]
+                fits += asked
+            lies = self._lies(column, given, reading.past)
+            return sql("{head} AND {lies}{tail}", head=head("given", fits), lies=lies, tail=tail)
 
-        return for_each(columns, part.givens, body)
+        if by_terms:
+            return self._by_terms(part, reading, head("suspension", asked), tail)
+        return for_each(reading.columns, givens, body, merging=merging)
 
-    def _by_terms(self, columns: str, part: _Part, head: Sql, tail: Sql, past: str) -> Sql:
+    def _by_terms(self, part: _Part, reading: Reading, head: Sql, tail: Sql) -> Sql:
         """The same rows, found by their terms."""
 
         def body(column: str, given: Mapping[str, Sql]) -> Sql:
-            return sql("SELECT 1 AS found WHERE {lies}", lies=self._lies(column, given, past))
+            return sql("SELECT 1 AS found WHERE {lies}", lies=self._lies(column, given, reading.past))
 
         segments = for_each("found", part.givens, body)
         asked = sql(" AND {terms} @@ {asked}::tsquery", terms=TERMS, asked=value(part.terms))
         found = sql("{head}{asked} AND EXISTS ({segments}){tail}", head=head, asked=asked, segments=segments, tail=tail)
-        return sql("SELECT {columns} FROM ({found}) AS found", columns=columns, found=found)
+        return sql("SELECT {columns} FROM ({found}) AS found", columns=reading.columns, found=found)
 
     def _lies(self, column: str, given: Mapping[str, Sql], past: str = "") -> Sql:
         """That a row lies in a segment, and after the place to begin after, or after that in `past` if it is further.
@@ -227,9 +244,9 @@ class Reader:
         if segment.after is not None:
             since, beyond = as_text(segment.after), LAST_ID
         if self._after is not None:
-            at, pause_id = self._after
-            if segment.after is None or at is None or at > segment.after:
-                since, beyond = last if at is None else as_text(at), pause_id
+            deadline, pause_id = self._after
+            if segment.after is None or deadline is None or deadline > segment.after:
+                since, beyond = last if deadline is None else as_text(deadline), pause_id
         return {
             "reason": ("text", segment.reason.value),
             "since": ("timestamptz", since),
@@ -239,21 +256,59 @@ class Reader:
 
     # -- merged -------------------------------------------------------------------------------------
 
+    def merged(self, reading: Reading) -> Sql:
+        """The first rows of all segments together, where they are few enough to be merged."""
+        return self._merged(reading, [(part, part.givens) for part in self._parts])
+
+    def _merged(self, reading: Reading, parts: Sequence[tuple[_Part, Sequence[Given]]]) -> Sql:
+        return sql(
+            "SELECT {columns} FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit}",
+            columns=reading.columns,
+            rows=union(reading.columns, [self._read(part, reading, givens, merging=True) for part, givens in parts]),
+            limit=reading.limit,
+        )
+
     def page(self, limit: int, fits: Sql | None = None) -> Sql:
-        """The first `limit` rows of all segments together."""
-        if self._count > _FEW and connection.vendor == "postgresql":
-            return sql(
-                "WITH {first} SELECT due, id FROM page", first=self.first("page", limit, few=self.share(2 * limit))
-            )
-        rows = self.each(limit, fits=fits)
-        return sql("SELECT due, id FROM ({rows}) AS each_one ORDER BY due, id LIMIT {limit}", rows=rows, limit=limit)
+        """The `at` of the first `limit` rows of all segments together."""
+        if self.merges:
+            return sql("SELECT at FROM ({rows}) AS page", rows=self.merged(Reading(limit, {"at": at()}, fits=fits)))
+        parents = self._parents()
+        if parents is None:
+            first = self.first("page", Reading(limit), few=self.share(2 * limit))
+            return sql("WITH {first} {page}", first=first, page=_looked_up("page"))
+        many = WIDE * limit
+        wide = Reading(many, {"at": at(), "fits": "{fits}"}, everything=True)
+        return sql(
+            "WITH wide AS MATERIALIZED (SELECT at FROM ({wide}) AS each_one WHERE fits ORDER BY due, id LIMIT {limit}),"
+            " wide_end AS MATERIALIZED (SELECT (SELECT count(at) FROM wide) = {limit}"
+            " OR (SELECT count(id) FROM ({everything}) AS each_one) < {many} AS done), {first}"
+            " SELECT at FROM wide WHERE (SELECT done FROM wide_end) UNION ALL {page}",
+            wide=self._merged(wide, parents),
+            limit=limit,
+            everything=self._merged(Reading(many, everything=True), parents),
+            many=many,
+            first=self.first(
+                "page",
+                Reading(limit, within=" AND NOT (SELECT done FROM wide_end)"),
+                few=self.share(2 * limit),
+            ),
+            page=_looked_up("page"),
+        )
+
+    def _parents(self) -> list[tuple[_Part, Sequence[Given]]] | None:
+        """What holds all segments, and others beside them, few enough to be merged; None where nothing does."""
+        for depth in (2, 1):
+            parents = [(part, part.givens if part.terms else _parents_of(part, depth)) for part in self._parts]
+            if sum(1 if part.terms else len(givens) for part, givens in parents) <= MOST_MERGED:
+                return parents
+        return None
 
     def share(self, limit: int) -> int:
         """How many rows of each segment so many rows are, and two more."""
         return limit // self._count + 2
 
-    def first(self, name: str, limit: int | str, *, few: int | str, everything: bool = False, past: str = "") -> Sql:
-        """What stands behind WITH for a `name` that holds the first `limit` rows of all segments together.
+    def first(self, name: str, reading: Reading, *, few: int | str) -> Sql:
+        """What stands behind WITH for a `name` that holds the first rows of all segments together.
 
         A `few` of each are read first. The last of the first `limit` among them is the edge: what lies beyond it is not
         wanted, and only segments whose few all lie before it are read on. Of many segments those are one or two, so
@@ -262,15 +317,15 @@ class Reader:
         steps, begun, further = [], [], []
         for number, part in enumerate(self._parts):
             if part.terms is not None:
-                begun.append(self._each_of(part, limit, everything=everything, past=past))
+                begun.append(self._read(part, reading, part.givens, merging=False))
                 continue
             few_of = f"{name}_few_{number}"
-            more = {"scope": "given.scope", "reason": "given.reason", "until": "given.until"}
-            more["cut"] = f"{self._place} = {few}"
-            rows = self._each_of(part, few, more, everything=everything, past=past)
+            cut = {name: f"given.{name}" for name in ("scope", "reason", "until")} | {"cut": f"{self._place} = {few}"}
+            rows = self._read(part, replace(reading, limit=few, further=cut), part.givens, merging=False)
             steps.append(sql("{name} AS MATERIALIZED ({rows}), ", name=few_of, rows=rows))
             begun.append(Sql(f"SELECT due, id FROM {few_of}"))
-            further.append(self._further(few_of, part.depth, limit, f"{name}_edge", [] if everything else part.wheres))
+            wheres = [] if reading.everything else part.wheres
+            further.append(self._further(few_of, part.depth, reading.limit, f"{name}_edge", wheres))
         return sql(
             "{steps}{name}_begun AS MATERIALIZED ({begun}), {name}_edge AS MATERIALIZED (SELECT due, id FROM"
             " (SELECT due, id, row_number() OVER (ORDER BY due, id) AS place FROM {name}_begun) AS placed"
@@ -280,7 +335,7 @@ class Reader:
             name=name,
             begun=union("due, id", begun),
             rows=union("due, id", [Sql(f"SELECT due, id FROM {name}_begun"), *further]),
-            limit=limit,
+            limit=reading.limit,
         )
 
     def _further(self, few: str, depth: int, limit: int | str, edge: str, wheres: Sequence[Sql]) -> Sql:
@@ -306,9 +361,20 @@ class Reader:
         )
 
 
-def _names(further: Mapping[str, str]) -> str:
-    """All columns of a read: `due`, `id` and the further ones."""
-    return ", ".join(("due", "id", *further))
+def _looked_up(name: str) -> Sql:
+    return sql("SELECT {at} AS at FROM {name} JOIN suspension ON suspension.id = {name}.id", at=at(), name=name)
+
+
+def _parents_of(part: _Part, depth: int) -> list[Given]:
+    """The scopes that hold the part's, cut to `depth` levels, with the `members` that each of them holds."""
+    if part.depth <= depth:
+        return list(part.givens)
+    found: dict[tuple[str, ...], tuple[Scope, Mapping[str, tuple[str, Any]], list[str]]] = {}
+    for scope, bounds in part.givens:
+        parent = Scope(scope.prefixes[depth - 1])
+        key = (parent.text, *(str(one) for _, one in bounds.values()))
+        found.setdefault(key, (parent, bounds, []))[2].append(scope.text)
+    return [(parent, {**bounds, "members": ("text", members)}) for parent, bounds, members in found.values()]
 
 
 def _by_depth(branches: Sequence[Branch]) -> Iterator[Branch]:

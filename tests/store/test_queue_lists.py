@@ -6,6 +6,7 @@ The bounds of its steps are made small here, so that a few dozen pauses go throu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -56,15 +57,39 @@ def pauses(tenant: Scope) -> None:
             suspensions.create_suspension(by, new)
 
 
-@pytest.fixture(
-    params=[(1_000, 8_000, 1_500, 20_000, 1_000), (3, 10, 4, 6, 2), (2, 5, 1, 1, 0)], ids=["as it is", "small", "tiny"]
-)
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How far each way of reading goes before another takes its place."""
+
+    near: tuple[int, int] = nearest.NEAR
+    rare: int = nearest.MOST_RARE
+    old: int = nearest.MOST_OLD
+    but: int = segments.MOST_BUT
+    merged: int = segments.MOST_MERGED
+    wide: int = segments.WIDE
+
+
+STEPS = {
+    "as it is": Steps(),
+    "one by one": Steps(merged=0),
+    "parents": Steps(merged=3),
+    "parents, too narrow": Steps(merged=3, wide=1, but=2),
+    "small": Steps((3, 10), rare=4, old=6, but=2),
+    "small, one by one": Steps((3, 10), rare=4, old=6, but=2, merged=1),
+    "tiny": Steps((2, 5), rare=1, old=1, but=0),
+    "tiny, one by one": Steps((2, 5), rare=1, old=1, but=0, merged=0),
+}
+
+
+@pytest.fixture(params=STEPS)
 def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    near, far, rare, old, but = request.param
-    monkeypatch.setattr(nearest, "NEAR", (near, far))
-    monkeypatch.setattr(nearest, "MOST_RARE", rare)
-    monkeypatch.setattr(nearest, "MOST_OLD", old)
-    monkeypatch.setattr(segments, "MOST_BUT", but)
+    asked = STEPS[request.param]
+    monkeypatch.setattr(nearest, "NEAR", asked.near)
+    monkeypatch.setattr(nearest, "MOST_RARE", asked.rare)
+    monkeypatch.setattr(nearest, "MOST_OLD", asked.old)
+    monkeypatch.setattr(segments, "MOST_BUT", asked.but)
+    monkeypatch.setattr(segments, "MOST_MERGED", asked.merged)
+    monkeypatch.setattr(segments, "WIDE", asked.wide)
 
 
 def reaches(tenant: Scope) -> dict[str, tuple[Reach, Reach, Reach]]:
