@@ -5,7 +5,7 @@ No scope is ever sorted. Source: pages.md, "Queue".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -20,14 +20,14 @@ from suspensions.models.fields import FOR_EVER, to_database
 from suspensions.models.search import TERMS
 from suspensions.queries.fragments import Sql, condition, for_each, joined, nothing, scope_column, sql, union, value
 
-MOST_MERGED = 16
+MOST_MERGED = 24
 """So many segments PostgreSQL merges while it reads them; more cost it too much to begin with."""
 
 WIDE = 10
 """So many pages of the scopes' parents are looked through, where that may do instead of reading very many scopes."""
 
-MOST_BUT = 1_000
-"""So many rows that a branch is not about are gathered beforehand; where there are more, each row is looked at."""
+MOST_FEW = 1_000
+"""So many rows that terms find are gathered beforehand; where there are more, each row of the segments is looked at."""
 
 LAST_ID = "\U0010ffff"
 """After every id."""
@@ -49,7 +49,7 @@ class Branch:
     """Segments, of which `where` leaves some rows; where those are few, `terms` finds them without reading all.
 
     `but` takes away a few, which its own terms find: so an index alone is read, without looking at each row. One branch
-    of those that are read together may have it.
+    of those that are read together may have terms, and one `but`.
     """
 
     segments: Sequence[Segment]
@@ -99,11 +99,14 @@ def due() -> str:
 class _Part:
     """What is read of a branch at one depth, worded once for all of a statement's reads."""
 
-    terms: str | None
     depth: int
-    """Of all its scopes, but for those that terms find."""
+    """Of all its scopes, but for those of rows that were gathered."""
     givens: Sequence[Given]
     wheres: Sequence[Sql]
+    gathered: str | None = None
+    """Under which name its rows were gathered beforehand."""
+    only: str = ""
+    """When it is read at all."""
 
 
 class Reader:
@@ -111,56 +114,59 @@ class Reader:
 
     def __init__(self, branches: Sequence[Branch], after: Place | None) -> None:
         self._after = after
-        self._gathered: Sql | None = None
-        self._parts = [
-            _Part(
-                branch.terms,
-                branch.segments[0].scope.depth,
-                [(segment.scope, self._bounds(segment)) for segment in branch.segments],
-                self._wheres(branch),
-            )
-            for branch in _by_depth(branches)
-        ]
-        self._count = sum(len(branch.segments) for branch in branches)
+        self._gathered: list[Sql] = []
+        self._parts = [part for branch in branches for part in self._parts_of(branch)]
+        self._count = _count((part, part.givens) for part in self._parts)
         self.merges = self._count <= MOST_MERGED or connection.vendor != "postgresql"
         """Whether all segments are read in one merged order, each no further than it must."""
         self._due = due()
         self._key = f"({self._due}, suspension.id)"
         self._place = f"row_number() OVER (ORDER BY {self._due}, suspension.id)"
 
-    def _wheres(self, branch: Branch) -> list[Sql]:
-        """Which rows of its segments a branch is about."""
+    def _parts_of(self, branch: Branch) -> Iterator[_Part]:
         wheres = [] if branch.where is None else [condition(Suspension, branch.where)]
         if branch.but is not None:
             wheres.append(self._but(*branch.but))
-        return wheres
+        givens = [(segment.scope, self._bounds(segment)) for segment in branch.segments]
+        only = ""
+        if branch.where is not None and branch.terms is not None and connection.vendor == "postgresql":
+            few = self._find("few", branch.where, branch.terms)
+            yield _Part(0, givens, wheres, gathered="few", only=f" AND {few}")
+            only = f" AND NOT {few}"
+        for depth in sorted({scope.depth for scope, _ in givens}):
+            yield _Part(depth, [given for given in givens if given[0].depth == depth], wheres, only=only)
 
-    def _but(self, few: Q, terms: str) -> Sql:
-        if connection.vendor != "postgresql":
-            return condition(Suspension, ~few)
-        self._gathered = sql(
-            "SELECT suspension.id AS id FROM suspension WHERE {waits} AND {terms} @@ {asked}::tsquery AND {few}"
+    def _find(self, name: str, where: Q, terms: str) -> str:
+        """Has ids gathered that terms find; answers with whether these are all."""
+        ids = sql(
+            "SELECT suspension.id AS id FROM suspension WHERE {waits} AND {terms} @@ {asked}::tsquery AND {where}"
             " LIMIT {most}",
             waits=WAITS,
             terms=TERMS,
             asked=value(terms),
-            few=condition(Suspension, few),
-            most=MOST_BUT + 1,
+            where=condition(Suspension, where),
+            most=MOST_FEW + 1,
         )
+        self._gathered.append(sql("{name} AS MATERIALIZED ({ids})", name=name, ids=ids))
+        return f"(SELECT count(id) <= {MOST_FEW} FROM {name})"
+
+    def _but(self, where: Q, terms: str) -> Sql:
+        if connection.vendor != "postgresql":
+            return condition(Suspension, ~where)
         # The row is looked up by its id, so that the index alone is read wherever there are not too many.
         return sql(
-            "suspension.id NOT IN (SELECT id FROM but) AND ((SELECT count(id) FROM but) <= {most}"
-            " OR (SELECT NOT {few} FROM (SELECT suspension.id AS this) AS looked_at"
+            "suspension.id NOT IN (SELECT id FROM but) AND ({few}"
+            " OR (SELECT NOT {where} FROM (SELECT suspension.id AS this) AS looked_at"
             " JOIN suspension ON suspension.id = looked_at.this))",
-            most=MOST_BUT,
-            few=condition(Suspension, few),
+            few=self._find("but", where, terms),
+            where=condition(Suspension, where),
         )
 
     def complete(self, statement: Sql) -> Sql:
         """The statement with what it gathers beforehand."""
-        if self._gathered is None:
+        if not self._gathered:
             return statement
-        return sql("WITH but AS MATERIALIZED ({rows}) {statement}", rows=self._gathered, statement=statement)
+        return sql("WITH {gathered} {statement}", gathered=joined(", ", self._gathered), statement=statement)
 
     # -- in the index's order -----------------------------------------------------------------------
 
@@ -170,14 +176,12 @@ class Reader:
         return union(reading.columns, parts) if parts else nothing(reading.columns)
 
     def _read(self, part: _Part, reading: Reading, givens: Sequence[Given], *, merging: bool) -> Sql:
-        by_terms = part.terms is not None and connection.vendor == "postgresql"
-        own = part.wheres
-        asked = own if reading.fits is None else [*own, reading.fits]
-        # Terms find more than the segments hold of a branch's own.
-        left = asked if not reading.everything else own if by_terms else []
+        asked = [*part.wheres] if reading.fits is None else [*part.wheres, reading.fits]
+        left = [] if reading.everything else asked
         added = "".join(f", {column} AS {name}" for name, column in reading.further.items())
         tail = sql(
-            "{within}{left} ORDER BY {due}, suspension.id LIMIT {limit}",
+            "{only}{within}{left} ORDER BY {due}, suspension.id LIMIT {limit}",
+            only=part.only,
             within=reading.within,
             left=joined("", [sql(" AND {where}", where=where) for where in left]),
             due=self._due,
@@ -201,20 +205,25 @@ class Reader:
             lies = self._lies(column, given, reading.past)
             return sql("{head} AND {lies}{tail}", head=head("given", fits), lies=lies, tail=tail)
 
-        if by_terms:
-            return self._by_terms(part, reading, head("suspension", asked), tail)
+        if part.gathered is not None:
+            return self._of_gathered(part, reading, head("suspension", asked), tail)
         return for_each(reading.columns, givens, body, merging=merging)
 
-    def _by_terms(self, part: _Part, reading: Reading, head: Sql, tail: Sql) -> Sql:
-        """The same rows, found by their terms."""
+    def _of_gathered(self, part: _Part, reading: Reading, head: Sql, tail: Sql) -> Sql:
+        """The same rows, of those that were gathered."""
 
         def body(column: str, given: Mapping[str, Sql]) -> Sql:
             return sql("SELECT 1 AS found WHERE {lies}", lies=self._lies(column, given, reading.past))
 
-        segments = for_each("found", part.givens, body)
-        asked = sql(" AND {terms} @@ {asked}::tsquery", terms=TERMS, asked=value(part.terms))
-        found = sql("{head}{asked} AND EXISTS ({segments}){tail}", head=head, asked=asked, segments=segments, tail=tail)
-        return sql("SELECT {columns} FROM ({found}) AS found", columns=reading.columns, found=found)
+        return sql(
+            "SELECT {columns} FROM ({head} AND suspension.id IN (SELECT id FROM {ids}) AND EXISTS ({segments}){tail})"
+            " AS found",
+            columns=reading.columns,
+            head=head,
+            ids=str(part.gathered),
+            segments=for_each("found", part.givens, body),
+            tail=tail,
+        )
 
     def _lies(self, column: str, given: Mapping[str, Sql], past: str = "") -> Sql:
         """That a row lies in a segment, and after the place to begin after, or after that in `past` if it is further.
@@ -295,11 +304,11 @@ class Reader:
             page=_looked_up("page"),
         )
 
-    def _parents(self) -> list[tuple[_Part, Sequence[Given]]] | None:
+    def _parents(self) -> Sequence[tuple[_Part, Sequence[Given]]] | None:
         """What holds all segments, and others beside them, few enough to be merged; None where nothing does."""
         for depth in (2, 1):
-            parents = [(part, part.givens if part.terms else _parents_of(part, depth)) for part in self._parts]
-            if sum(1 if part.terms else len(givens) for part, givens in parents) <= MOST_MERGED:
+            parents = [(part, _parents_of(part, depth)) for part in self._parts]
+            if _count(parents) <= MOST_MERGED:
                 return parents
         return None
 
@@ -316,7 +325,7 @@ class Reader:
         """
         steps, begun, further = [], [], []
         for number, part in enumerate(self._parts):
-            if part.terms is not None:
+            if part.gathered is not None:
                 begun.append(self._read(part, reading, part.givens, merging=False))
                 continue
             few_of = f"{name}_few_{number}"
@@ -367,7 +376,7 @@ def _looked_up(name: str) -> Sql:
 
 def _parents_of(part: _Part, depth: int) -> list[Given]:
     """The scopes that hold the part's, cut to `depth` levels, with the `members` that each of them holds."""
-    if part.depth <= depth:
+    if part.depth <= depth:  # so it is, with depth 0, of rows that were gathered
         return list(part.givens)
     found: dict[tuple[str, ...], tuple[Scope, Mapping[str, tuple[str, Any]], list[str]]] = {}
     for scope, bounds in part.givens:
@@ -377,14 +386,9 @@ def _parents_of(part: _Part, depth: int) -> list[Given]:
     return [(parent, {**bounds, "members": ("text", members)}) for parent, bounds, members in found.values()]
 
 
-def _by_depth(branches: Sequence[Branch]) -> Iterator[Branch]:
-    """The branches in parts whose scopes are of one depth each, but for those that terms find."""
-    for branch in branches:
-        if branch.terms is not None:
-            yield branch
-            continue
-        for depth in sorted({segment.scope.depth for segment in branch.segments}):
-            yield replace(branch, segments=[each for each in branch.segments if each.scope.depth == depth])
+def _count(parts: Iterable[tuple[_Part, Sequence[Given]]]) -> int:
+    """How many reads these are."""
+    return sum(len(givens) if part.gathered is None else 1 for part, givens in parts)
 
 
 def as_text(instant: datetime) -> Any:

@@ -64,7 +64,7 @@ class Steps:
     near: tuple[int, int] = nearest.NEAR
     rare: int = nearest.MOST_RARE
     old: int = nearest.MOST_OLD
-    but: int = segments.MOST_BUT
+    few: int = segments.MOST_FEW
     merged: int = segments.MOST_MERGED
     wide: int = segments.WIDE
 
@@ -73,11 +73,11 @@ STEPS = {
     "as it is": Steps(),
     "one by one": Steps(merged=0),
     "parents": Steps(merged=3),
-    "parents, too narrow": Steps(merged=3, wide=1, but=2),
-    "small": Steps((3, 10), rare=4, old=6, but=2),
-    "small, one by one": Steps((3, 10), rare=4, old=6, but=2, merged=1),
-    "tiny": Steps((2, 5), rare=1, old=1, but=0),
-    "tiny, one by one": Steps((2, 5), rare=1, old=1, but=0, merged=0),
+    "parents, too narrow": Steps(merged=3, wide=1, few=2),
+    "small": Steps((3, 10), rare=4, old=6, few=2),
+    "small, one by one": Steps((3, 10), rare=4, old=6, few=2, merged=1),
+    "tiny": Steps((2, 5), rare=1, old=1, few=0),
+    "tiny, one by one": Steps((2, 5), rare=1, old=1, few=0, merged=0),
 }
 
 
@@ -87,7 +87,7 @@ def steps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(nearest, "NEAR", asked.near)
     monkeypatch.setattr(nearest, "MOST_RARE", asked.rare)
     monkeypatch.setattr(nearest, "MOST_OLD", asked.old)
-    monkeypatch.setattr(segments, "MOST_BUT", asked.but)
+    monkeypatch.setattr(segments, "MOST_FEW", asked.few)
     monkeypatch.setattr(segments, "MOST_MERGED", asked.merged)
     monkeypatch.setattr(segments, "WIDE", asked.wide)
 
