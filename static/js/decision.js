@@ -166,8 +166,28 @@
     if (!wrong) return;
     event.preventDefault();
     event.stopImmediatePropagation();
+    reveal(wrong);
     wrong.querySelector("[data-editor]").focus();
   }, true);
+
+  // A browser points at no field that is folded away, so the templates require none there; a script can open it first.
+  const reveal = (inside) => {
+    const fold = inside.closest("[data-call]")?.querySelector(":scope > .call-fold");
+    if (fold) fold.open = true;
+  };
+  const require = () => {
+    for (const radio of $$(document, ".call-fold input:is([name$='-decision'], [name$='-kind'])")) radio.required = true;
+  };
+  let pointing = false;
+  document.addEventListener("invalid", (event) => {
+    // Of all that are missing the browser points at the first one.
+    if (pointing) return;
+    pointing = true;
+    setTimeout(() => { pointing = false; });
+    reveal(event.target);
+  }, true);
+  document.addEventListener("htmx:afterSwap", require);
+  require();
   // What stands now gets the focus, so that a screen reader hears it and the keys go on from there.
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.detail.elt?.id === "decision" && event.detail.elt.matches(".standing")) event.detail.elt.focus();

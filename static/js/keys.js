@@ -12,14 +12,34 @@
 
   const here = (items, name) => items.findIndex((item) => item.classList.contains(name));
 
+  // Of many calls most are folded. The one that the keys reach opens, and folds again when they leave it,
+  // unless it opened otherwise or holds an edit. By pointer nothing folds: it would move what is pressed.
+  const foldOf = (item) => item.querySelector(":scope > .call-fold");
+  const unfold = (item) => {
+    const fold = foldOf(item);
+    if (!fold || fold.open) return false;
+    fold.open = true;
+    fold.dataset.byKeys = "";
+    return true;
+  };
+  const refold = (item) => {
+    const fold = foldOf(item);
+    if (!fold || !("byKeys" in fold.dataset) || fold.querySelector(".choose-edit:checked")) return;
+    fold.open = false;
+    delete fold.dataset.byKeys;
+  };
+
   const mark = (items, name, index) => {
     items.forEach((item, place) => {
       const was = item.classList.contains(name);
       item.classList.toggle(name, place === index);
-      if (was && place !== index) item.dispatchEvent(new Event("cortex:left"));
+      if (!was || place === index) return;
+      refold(item);
+      item.dispatchEvent(new Event("cortex:left"));
     });
     const item = items[index];
     if (!item) return;
+    unfold(item);
     (item.querySelector(".cover") || item).focus({ preventScroll: true });
     item.scrollIntoView({ block: "nearest" });
   };
@@ -50,8 +70,10 @@
   };
 
   const choose = (value) => {
-    const radio = current()?.querySelector(`input[name$="-decision"][value="${value}"]`);
+    const call = current(), radio = call?.querySelector(`input[name$="-decision"][value="${value}"]`);
     if (!radio) return false;
+    // Nothing is decided from a line: the first press opens it, the next one chooses.
+    if (foldOf(call)?.open === false) { mark(calls(), "call-here", calls().indexOf(call)); return true; }
     radio.checked = true;
     radio.dispatchEvent(new Event("change", { bubbles: true }));
     const items = calls(), index = items.indexOf(radio.closest("[data-call]"));
@@ -126,8 +148,15 @@
     if (Object.hasOwn(KEYS, event.key) && KEYS[event.key]()) event.preventDefault();
   });
 
+  // Opened or closed by hand it stays as it is.
+  document.addEventListener("click", (event) => {
+    const summary = event.target.closest?.(".call-fold > summary");
+    if (summary) delete summary.parentElement.dataset.byKeys;
+  });
+
   // Where a pointer or Tab put the focus is where `j` and `k` go on from.
   document.addEventListener("focusin", (event) => {
+    if (event.target.matches("[data-call]")) unfold(event.target);
     for (const [items, name] of [[rows(), "row-here"], [calls(), "call-here"]]) {
       const index = items.findIndex((item) => item.contains(event.target));
       if (index < 0) continue;

@@ -24,7 +24,7 @@ from suspensions.pages.contexts import (
     ReadOnlyCalls,
 )
 from suspensions.pages.conversations import configuration, conversation, tool_results
-from suspensions.pages.folding import TEXT_LIMIT, fold
+from suspensions.pages.folding import TEXT_LIMIT, fold, fold_calls
 from suspensions.pages.formats import bounded
 from suspensions.pages.forms import Faults, TypedForm, kept_texts
 from suspensions.pages.standings import Reader, standing
@@ -75,7 +75,7 @@ class PauseView:
         for index, call in enumerate(self.read.pause.pending):
             view = call_view(index, call, note="" if shared else call.note or "")
             views.append(self._with_typed(view, faults or Faults()))
-        return views
+        return fold_calls(views)
 
     def _with_typed(self, view: CallView, faults: Faults) -> CallView:
         typed = self.typed.of(view.id) if self.typed is not None else None

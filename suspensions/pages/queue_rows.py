@@ -10,7 +10,8 @@ from suspensions.domain.preview import CallPreview
 from suspensions.domain.standing import answering_roles
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Json, Reason, SuspensionItem
-from suspensions.pages.contexts import CallLine, Deadline, GoneRow, PreviewPart, QueueRow
+from suspensions.pages.contexts import CallLine, Deadline, GoneRow, QueueRow
+from suspensions.pages.folding import preview_line
 from suspensions.pages.formats import duration
 from suspensions.queries.looking import Looker
 from suspensions.queries.queue import QueueItem
@@ -123,11 +124,7 @@ class Rows:
 
 
 def call_line(stored: Json) -> CallLine:
-    preview = CallPreview.from_json(stored)
-    parts = [PreviewPart(member.key, member.value) for member in preview.members]
-    if preview.raw:
-        parts.append(PreviewPart("", preview.raw))
-    return CallLine(preview.name, parts, preview.more)
+    return preview_line(CallPreview.from_json(stored))
 
 
 def call_lines(pause: SuspensionItem | None, most: int) -> tuple[Sequence[CallLine], int]:

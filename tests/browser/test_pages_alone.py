@@ -256,11 +256,78 @@ def test_a_press_after_the_session_ended_moves_the_whole_page(stage: Stage) -> N
     stage.page.wait_for_url("**/sign-in/?next=/x")
 
 
+FOLD = "#call-{} > .call-fold"
+
+
+def test_a_pause_of_forty_calls_is_a_few_screens_of_a_phone_and_one_of_two_is_whole(stage: Stage) -> None:
+    stage.page.set_viewport_size({"width": 390, "height": 844})
+    page = stage.open("pause-forty")
+    assert page.locator(".call-fold[open]").count() == 3
+    line = page.locator(FOLD.format(7)).locator("> summary")
+    expect(line).to_have_accessible_name("8 of 40 cancel_reservation reservation_id 00007 not decided")
+    form = page.locator("#decision").bounding_box()
+    assert form is not None
+    assert form["height"] < 6 * 844
+    expect(stage.open("pause").locator(".call-fold")).to_have_count(0)
+
+
+def test_the_call_that_keys_reach_is_open_and_folds_again_behind_them(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    page.focus("#call-2")
+    page.keyboard.press("j")
+    expect(page.locator(FOLD.format(3))).to_have_attribute("open", "")
+    expect(page.locator("#call-3-decision")).to_be_in_viewport()
+    page.keyboard.press("j")
+    expect(page.locator(FOLD.format(3))).not_to_have_attribute("open", "")
+    page.keyboard.press("d")
+    expect(page.locator(FOLD.format(4))).not_to_have_attribute("open", "")
+    expect(page.locator(FOLD.format(4)).locator(".chosen")).to_have_text("deny", use_inner_text=True)
+    expect(page.locator(FOLD.format(0))).to_have_attribute("open", "")
+    # An edit is not folded away, and neither is what somebody opened by hand.
+    page.focus("#call-9")
+    page.keyboard.press("e")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    expect(page.locator(FOLD.format(9))).to_have_attribute("open", "")
+    page.click("#call-20 summary")
+    page.keyboard.press("j")
+    expect(page.locator(FOLD.format(20))).to_have_attribute("open", "")
+
+
+def test_no_key_decides_a_call_that_is_only_a_line(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    page.locator("#call-7 summary").first.focus()
+    page.keyboard.press("a")
+    expect(page.locator(FOLD.format(7))).to_have_attribute("open", "")
+    expect(page.locator("#call-7 input[value=approve]")).not_to_be_checked()
+    page.keyboard.press("a")
+    expect(page.locator("#call-7 input[value=approve]")).to_be_checked()
+
+
+def test_a_choice_that_is_missing_behind_a_line_is_opened_and_pointed_at(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    page.click("[data-choose-all=approve]")
+    page.evaluate("document.querySelector('#call-30 input[value=approve]').checked = false")
+    page.click("[data-send]")
+    expect(page.locator(FOLD.format(30))).to_have_attribute("open", "")
+    expect(page.locator("#call-30 input[value=approve]")).to_be_focused()
+    assert page.locator(".call-fold[open]").count() == 4
+    page.check("#call-30 input[value=edit]")
+    page.fill("#call-30-arguments", "{")
+    page.locator("#call-30 summary").first.click()
+    page.click("[data-send]")
+    expect(page.locator("#call-30-arguments")).to_be_focused()
+    assert stage.posts == []
+    assert stage.complaints == []
+
+
 def test_one_choice_for_forty_calls_sends_nothing_and_can_be_changed(stage: Stage) -> None:
     page = stage.open("pause-forty")
     page.click("[data-choose-all=deny]")
     expect(page.locator("[data-label]")).to_have_text("Deny 40")
     page.click("[data-choose-all=approve]")
+    expect(page.locator("#call-7 .chosen")).to_have_text("approve", use_inner_text=True)
+    page.click("#call-7 summary")
     page.check("#call-7 input[value=deny]")
     expect(page.locator("[data-label]")).to_have_text("Approve 39, deny 1")
     assert stage.posts == []
@@ -381,6 +448,20 @@ class TestWithoutScripts:
         page.check("#call-1 .view-tree")
         page.click("#call-1 .as-tree summary")
         expect(page.locator("#call-1 .as-tree")).to_contain_text("spent the night at the airport")
+
+    def test_a_call_behind_a_line_is_opened_decided_and_sent_by_keyboard(self, stage: Stage) -> None:
+        page = stage.open("pause-forty")
+        page.locator("#call-9 summary").first.focus()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#call-9 input[value=deny]")).to_be_checked()
+        page.locator("#call-9 summary").first.click()
+        expect(page.locator("#call-9 .chosen-deny")).to_be_visible()
+        page.click("text=Send all 40 decisions")
+        [post] = stage.posts
+        assert "call-9-decision=deny" in post
+        assert "call-39-id=call_39b7Qe" in post
 
     def test_the_menu_and_the_filters_open_on_a_phone(self, stage: Stage) -> None:
         stage.page.set_viewport_size({"width": 390, "height": 844})

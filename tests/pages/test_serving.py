@@ -192,6 +192,25 @@ def test_a_missing_choice_is_told_at_its_call_and_the_rest_is_kept(dana: Person,
     assert ">\nno</textarea>" in text(response)
 
 
+def test_of_many_calls_what_is_to_be_mended_is_open_and_the_rest_says_so(dana: Person, scope: str) -> None:
+    pause = b.make_pause(Scope.parse(scope), pending=[b.call(f"call-{n}") for n in range(12)])
+
+    def opened(page: str) -> list[int]:
+        return [n for n, is_open in enumerate(re.findall(r'class="call-fold"( open)?', page)) if is_open]
+
+    first = dana.client.get(f"/suspensions/{pause.id}")
+    assert opened(text(first)) == [0, 1, 2]
+    assert "to mend" not in text(first)
+    chosen = {f"call-{n}-decision": "deny" for n in range(5)} | {
+        "call-11-decision": "edit",
+        "call-11-arguments": '{"a": 2}',
+    }
+    again = dana.client.post(f"/suspensions/{pause.id}/decision", fields(first) | chosen)
+    assert again.status_code == 422
+    assert opened(text(again)) == [0, 1, 2, 5, 6, 7, 11]
+    assert text(again).count("to mend</span>") == 6
+
+
 @pytest.mark.parametrize("edit", ["{", '{"a": 1, "a": 2}', "", "NaN", "[" * 65 + "]" * 65])
 def test_an_edit_that_is_not_strict_json_is_refused_at_its_field(dana: Person, pause: Suspension, edit: str) -> None:
     response = decide(dana, pause, "edit", **{"call-0-arguments": edit})

@@ -10,7 +10,7 @@ from hashlib import sha256
 from suspensions.pages import contexts as c
 from suspensions.pages.arguments import changes, read_arguments
 from suspensions.pages.drawing import Mark, Span, draw
-from suspensions.pages.folding import TEXT_LIMIT, fold
+from suspensions.pages.folding import TEXT_LIMIT, fold, fold_calls
 
 NOW = datetime(2026, 3, 12, 13, 32, 8, tzinfo=UTC)
 ZONE = "Europe/Oslo"
@@ -507,7 +507,7 @@ def pause_peer() -> c.PausePage:
 
 def pause_forty() -> c.PausePage:
     calls = [call(i, "cancel_reservation", f'{{"reservation_id": "{i:05}"}}') for i in range(40)]
-    return pause_page(_form(calls), title="refund-desk asks to make 40 calls")
+    return pause_page(_form(fold_calls(calls)), title="refund-desk asks to make 40 calls")
 
 
 # -- runs and receipts ---------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ from suspensions.pages.contexts.operating import (
     UncertainRow,
 )
 from suspensions.pages.contexts.pause import (
+    CallLine,
     CallView,
     Change,
     Conversation,
@@ -63,6 +64,7 @@ from suspensions.pages.contexts.pause import (
     MessageCall,
     PauseNews,
     PausePage,
+    PreviewPart,
     ReadOnlyCalls,
     ReceiptLink,
     Standing,
@@ -76,10 +78,8 @@ from suspensions.pages.contexts.queue import (
     BulkPause,
     BulkResult,
     BulkResultPage,
-    CallLine,
     GoneRow,
     LeftOut,
-    PreviewPart,
     QueueGroup,
     QueueNews,
     QueuePage,

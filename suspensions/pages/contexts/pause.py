@@ -63,10 +63,29 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class PreviewPart:
+    """One argument in a call's preview, already cut short (``[2]`` for a list of two)."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """A call in one line: in a list, and on its page as long as it is folded."""
+
+    tool: str
+    parts: Sequence[PreviewPart] = ()
+    more: int = 0
+    """How many arguments the preview leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallView:
     """One pending call on the pause's page, and what the reader typed for it so far.
 
     `index` counts from 0 and is the ``{i}`` of the form's field names; people read `number`.
+    `line` stands for it while it is folded, which it is unless `open`; without one it cannot be folded.
     """
 
     index: int
@@ -83,6 +102,8 @@ class CallView:
     note: str = ""
     warnings: Sequence[TextWarning] = ()
     reply_with: str = ""
+    line: CallLine | None = None
+    open: bool = True
     # what was typed, shown again after a refusal
     decision: str = ""
     edited: str | None = None

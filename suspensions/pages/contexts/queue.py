@@ -7,23 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from suspensions.pages.contexts.frame import Chrome, Deadline, Empty, Link, Search, Tab
-from suspensions.pages.contexts.pause import Folded, TextWarning
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewPart:
-    """One argument in the row's preview, already cut short (``[2]`` for a list of two)."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallLine:
-    tool: str
-    parts: Sequence[PreviewPart] = ()
-    more: int = 0
-    """How many arguments the preview leaves out."""
+from suspensions.pages.contexts.pause import CallLine, Folded, TextWarning
 
 
 @dataclass(frozen=True, slots=True)

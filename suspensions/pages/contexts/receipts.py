@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from suspensions.pages.contexts.frame import CallOutcome, Chrome, Empty, Link, Search, Tab
-from suspensions.pages.contexts.pause import Fact, Folded
-from suspensions.pages.contexts.queue import CallLine
+from suspensions.pages.contexts.pause import CallLine, Fact, Folded
 
 
 @dataclass(frozen=True, slots=True)

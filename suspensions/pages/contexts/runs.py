@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from suspensions.pages.contexts.frame import Banner, Chrome, Deadline, Empty, Link, Search
-from suspensions.pages.contexts.pause import Fact, Folded, ReceiptLink
-from suspensions.pages.contexts.queue import CallLine
+from suspensions.pages.contexts.pause import CallLine, Fact, Folded, ReceiptLink
 
 
 @dataclass(frozen=True, slots=True)
