@@ -88,7 +88,7 @@ class Rows:
             return "timer-off", "Answered, and no worker came" if answered else "Nobody answered in time"
         if item.decided_by is not None and item.decided_at is not None:
             who, ago = self.name(item.decided_by.principal), duration(self._now - item.decided_at)
-            return "hourglass", f"Answered by {who} {ago} ago; no worker yet"
+            return "hourglass", f"Answered by {who} {ago} ago"
         if self._late(item):
             return "timer-off", "Time is up; the sweep ends it"
         return self._waiting(item)

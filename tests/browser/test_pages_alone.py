@@ -65,6 +65,46 @@ def test_on_a_phone_the_first_decision_is_within_the_first_screen(stage: Stage) 
     assert choice["y"] + choice["height"] < dock["y"]
 
 
+@pytest.mark.parametrize("name", ["run", "run-short"])
+def test_on_a_phone_the_drawing_of_a_run_starts_where_it_is_newest_and_names_its_lanes(stage: Stage, name: str) -> None:
+    stage.page.set_viewport_size({"width": 390, "height": 844})
+    page = stage.open(name)
+    band = page.locator(".band").bounding_box()
+    newest = page.locator(".band :is([class^=bar-run], [class^=bar-pause], .now)").last.bounding_box()
+    lane = page.locator(".lanes span").first.bounding_box()
+    assert band is not None and newest is not None and lane is not None
+    assert band["x"] < newest["x"] + newest["width"] < band["x"] + band["width"]
+    assert band["x"] <= lane["x"] < band["x"] + 40
+    # It goes back by the keys that scroll any box.
+    page.focus(".band")
+    before = page.evaluate("document.querySelector('.band').scrollLeft")
+    page.evaluate("document.querySelector('.band').scrollBy(-200, 0)")
+    assert page.evaluate("document.querySelector('.band').scrollLeft") == before - 200
+    again = page.locator(".lanes span").first.bounding_box()
+    assert again is not None
+    assert again["x"] == lane["x"]
+
+
+def test_what_is_below_a_calls_arguments_is_one_line_on_a_phone(stage: Stage) -> None:
+    stage.page.set_viewport_size({"width": 390, "height": 844})
+    page = stage.open("pause")
+    for line in page.locator(".call .facts-line").all():
+        box = line.bounding_box()
+        assert box is not None
+        assert box["height"] < 32
+    expect(page.locator("#call-0 [data-copy]")).to_have_accessible_name("Copy verbatim")
+
+
+def test_a_button_that_copies_says_so_and_then_reads_as_before(stage: Stage) -> None:
+    page = stage.open("pause")
+    button = page.locator("#call-0 [data-copy]")
+    for _ in range(2):
+        button.click()
+        expect(button).to_have_text(re.compile("Copied|Not allowed by the browser"))
+    page.clock.run_for(2_500)
+    expect(button).to_have_text("Copy verbatim")
+
+
 def test_the_first_load_of_the_queue_leaves_nothing_in_the_browsers_storage(stage: Stage) -> None:
     page = stage.open("queue")
     assert page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]

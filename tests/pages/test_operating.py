@@ -321,6 +321,15 @@ def test_a_search_that_finds_nothing_in_the_queue_leads_to_the_receipts(scope: s
     assert '<a href="/receipts/?q=upgrade">Look through the receipts</a>' in page
 
 
+def test_a_list_without_a_search_says_so_and_where_there_is_one(scope: str) -> None:
+    dana = make_person(scope)
+    page = text(dana.client.get("/?tab=expired"))
+    assert 'name="q"' not in page
+    assert "This list has no search." in page
+    assert 'href="/runs/?state=failed"' in page
+    assert "has no search" not in text(dana.client.get("/?tab=decided"))
+
+
 def test_receipts_are_found_by_tool_and_by_words_of_what_was_asked(scope: str) -> None:
     at = Scope.parse(scope)
     dana, priya = make_person(scope, Role.APPROVER), make_person(scope, Role.APPROVER)

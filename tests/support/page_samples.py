@@ -202,7 +202,7 @@ def queue_page() -> c.QueuePage:
             waited=_min(7),
             left=_min(22),
             deadline=c.Deadline(ahead(minutes=22), "must start by", "to start"),
-            situation="Approved by Tomasz Zielinski 6 min ago; no worker yet",
+            situation="Answered by Tomasz Zielinski 6 min ago",
             icon="hourglass",
             decidable=False,
         ),

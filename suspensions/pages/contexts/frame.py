@@ -123,6 +123,8 @@ class Search:
     kept: Sequence[tuple[str, str]] = ()
     words: bool = True
     """Whether the list can be searched by words at all."""
+    instead: Link | None = None
+    """Where to look by words, if not here."""
 
     @property
     def on(self) -> int:

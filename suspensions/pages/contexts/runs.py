@@ -57,6 +57,10 @@ class Tick:
         return self.x + 4
 
 
+_LONG = 300.0
+"""About as much of a drawing as a phone shows at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
     """A stretch of time in one of the two lanes. `label` is empty where it would not fit."""
@@ -71,6 +75,11 @@ class Bar:
     @property
     def text_x(self) -> float:
         return self.x + 7
+
+    @property
+    def end_x(self) -> float | None:
+        """Where its label ends that is said again, for a place too narrow to show both ends of so long a bar."""
+        return self.x + self.width - 7 if self.label and self.width > _LONG else None
 
     @property
     def text_y(self) -> float:

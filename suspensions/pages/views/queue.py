@@ -198,7 +198,8 @@ def _search_expired(visit: Visit) -> Search:
     """What failed today is read from the events, which know scopes alone: nothing else is offered to filter by."""
     scopes = {grant.scope.text: grant.scope.text for grant in visit.caller.grants}
     filters = [choice("scope", "Scope", dict(sorted(scopes.items())), visit.request.GET, none="all")]
-    return Search(visit.request.path, filters=filters, kept=[("tab", "expired")], words=False)
+    runs = Link("Find a run that failed by its agent or id", visit.href("runs", state="failed"))
+    return Search(visit.request.path, filters=filters, kept=[("tab", "expired")], words=False, instead=runs)
 
 
 def choice(name: str, label: str, values: dict[str, str], query: QueryDict, none: str = "any") -> Filter:
