@@ -20,14 +20,13 @@ from datetime import datetime
 from uuid import uuid4
 
 from django.db import connection
-from django.db.models import BooleanField, Q
-from django.db.models.expressions import RawSQL
+from django.db.models import Q
 
 from suspensions.domain.reach import Reach
 from suspensions.models import Suspension
 from suspensions.models.search import TERMS
-from suspensions.queries.fragments import Sql, condition, in_scopes, joined, sql, union, value
-from suspensions.queries.segments import WAITS, Branch, Place, Reader, Reading, as_text, at
+from suspensions.queries.fragments import Sql, condition, in_scopes, joined, nothing, sql, union, value
+from suspensions.queries.segments import WAITS, Branch, Place, Reader, Reading, as_text
 
 NEAR = (1_000, 8_000)
 """How many of the nearest pauses are looked at, at first and then at most."""
@@ -52,21 +51,17 @@ class Narrowing:
     older: datetime | None = None
 
 
-def nearest(branches: Sequence[Branch], after: Place | None, limit: int, narrowing: Narrowing | None = None) -> Q:
-    """Which the first `limit` pauses are, as a condition on a queryset of them; branches must not overlap."""
+def nearest(branches: Sequence[Branch], after: Place | None, limit: int, narrowing: Narrowing | None = None) -> Sql:
+    """The ids of the first `limit` pauses; branches must not overlap."""
     branches = [branch for branch in branches if branch.segments]
     if not branches:
-        return Q(pk__in=())
+        return nothing("id")
     if connection.vendor == "postgresql" and narrowing is not None:
         narrowed = _Narrowed(branches, after)
-        ids = narrowed.complete(sql("SELECT id FROM ({rows}) AS page", rows=narrowed.steps(limit, narrowing)))
-        return Q(id__in=ids.as_raw())
+        return narrowed.complete(sql("SELECT id FROM ({rows}) AS page", rows=narrowed.steps(limit, narrowing)))
     fits = None if narrowing is None else condition(Suspension, narrowing.fits)
     reader = Reader(branches, after)
-    rows = reader.complete(sql("SELECT at FROM ({rows}) AS page", rows=reader.page(limit, fits)))
-    among = "{at} = ANY (ARRAY({rows}))" if connection.vendor == "postgresql" else "{at} IN ({rows})"
-    found = sql(among, at=at(), rows=rows)
-    return Q(RawSQL(found.text, found.params, output_field=BooleanField()))  # noqa: S611
+    return reader.complete(sql("SELECT id FROM ({rows}) AS page", rows=reader.page(limit, fits)))
 
 
 def some(branches: Sequence[Branch], most: int) -> Sql:

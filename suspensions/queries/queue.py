@@ -33,7 +33,7 @@ from suspensions.queries.rows import ITEM_COLUMNS, read, to_item
 from suspensions.queries.segments import Branch, Place, Segment
 from suspensions.queries.suspensions import calling, matching
 
-_COLUMNS = (*ITEM_COLUMNS, "run__state", "run__revision", "run__resume")
+_COLUMNS = (*ITEM_COLUMNS, "run__state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,6 @@ class QueueItem:
 
     pause: SuspensionItem
     state: RunState
-    revision: int
     decided_by: Actor | None = None
     decided_at: datetime | None = None
     start_by: datetime | None = None
@@ -131,8 +130,10 @@ def list_waiting(
     after = read_cursor(cursor, binding, 2)
     place = None if after is None else (cursor_instant(after[0]) if after[0] else None, after[1])
     branches = mine_of(who, filters) if mine else others_of(reach, who, filters)
-    wanted = nearest(branches, place, limit + 1, _narrowing(reach, who, filters, mine=mine))
-    found = read(Suspension.objects.filter(wanted).order_by(F("expires_at").asc(nulls_last=True), "id"), _COLUMNS)
+    ids = nearest(branches, place, limit + 1, _narrowing(reach, who, filters, mine=mine))
+    # Neither the run nor anything else of a pause that waits is looked at: the run is paused.
+    rows = Suspension.objects.filter(id__in=ids.as_raw())
+    found = read(rows.order_by(F("expires_at").asc(nulls_last=True), "id"), ITEM_COLUMNS)
     following = None
     if len(found) > limit:
         last = found[limit - 1]
@@ -160,8 +161,8 @@ def next_of_mine(reach: Reach, who: Answerer, left: str) -> str | None:
 
 
 def _mine_after(who: Answerer, place: Place | None, limit: int) -> list[str]:
-    wanted = nearest(mine_of(who, QueueFilters()), place, limit)
-    rows = Suspension.objects.filter(wanted).order_by(F("expires_at").asc(nulls_last=True), "id")
+    ids = nearest(mine_of(who, QueueFilters()), place, limit)
+    rows = Suspension.objects.filter(id__in=ids.as_raw()).order_by(F("expires_at").asc(nulls_last=True), "id")
     return list(rows.values_list("id", flat=True))
 
 
@@ -203,8 +204,8 @@ def everything_of(reach: Reach) -> list[Branch]:
 
 def soonest(reach: Reach) -> datetime | None:
     """The nearest deadline of all that wait, past or to come; None where none has one."""
-    wanted = nearest(everything_of(reach), None, 1)
-    return Suspension.objects.filter(wanted).values_list("expires_at", flat=True).first()
+    ids = nearest(everything_of(reach), None, 1)
+    return Suspension.objects.filter(id__in=ids.as_raw()).values_list("expires_at", flat=True).first()
 
 
 _TICK = timedelta(microseconds=1)
@@ -375,8 +376,7 @@ def _to_queue_item(
     decided_by, decided_at = (winners or {}).get(row["id"], (None, None))
     return QueueItem(
         pause=to_item(row),
-        state=RunState(row["run__state"]),
-        revision=row["run__revision"],
+        state=RunState(row.get("run__state", RunState.PAUSED)),
         decided_by=decided_by,
         decided_at=decided_at,
         start_by=row.get("run__start_by"),

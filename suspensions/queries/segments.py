@@ -86,11 +86,6 @@ class Reading:
         return ", ".join(("due", "id", *self.further))
 
 
-def at() -> str:
-    """Where a row lies at present: it is read again from there without an index. Good within one statement."""
-    return {"postgresql": "suspension.ctid", "sqlite": "suspension.rowid"}[connection.vendor]
-
-
 def due() -> str:
     return f"COALESCE(suspension.expires_at, {FOR_EVER[connection.vendor]})"
 
@@ -133,6 +128,7 @@ class Reader:
             few = self._find("few", branch.where, branch.terms)
             yield _Part(0, givens, wheres, gathered="few", only=f" AND {few}")
             only = f" AND NOT {few}"
+            wheres = [_looked_at(branch.where)]
         for depth in sorted({scope.depth for scope, _ in givens}):
             yield _Part(depth, [given for given in givens if given[0].depth == depth], wheres, only=only)
 
@@ -153,13 +149,9 @@ class Reader:
     def _but(self, where: Q, terms: str) -> Sql:
         if connection.vendor != "postgresql":
             return condition(Suspension, ~where)
-        # The row is looked up by its id, so that the index alone is read wherever there are not too many.
+        few = self._find("but", where, terms)
         return sql(
-            "suspension.id NOT IN (SELECT id FROM but) AND ({few}"
-            " OR (SELECT NOT {where} FROM (SELECT suspension.id AS this) AS looked_at"
-            " JOIN suspension ON suspension.id = looked_at.this))",
-            few=self._find("but", where, terms),
-            where=condition(Suspension, where),
+            "suspension.id NOT IN (SELECT id FROM but) AND ({few} OR {not_it})", few=few, not_it=_looked_at(~where)
         )
 
     def complete(self, statement: Sql) -> Sql:
@@ -278,20 +270,20 @@ class Reader:
         )
 
     def page(self, limit: int, fits: Sql | None = None) -> Sql:
-        """The `at` of the first `limit` rows of all segments together."""
+        """The ids of the first `limit` rows of all segments together."""
         if self.merges:
-            return sql("SELECT at FROM ({rows}) AS page", rows=self.merged(Reading(limit, {"at": at()}, fits=fits)))
+            return sql("SELECT id FROM ({rows}) AS page", rows=self.merged(Reading(limit, fits=fits)))
         parents = self._parents()
         if parents is None:
             first = self.first("page", Reading(limit), few=self.share(2 * limit))
-            return sql("WITH {first} {page}", first=first, page=_looked_up("page"))
+            return sql("WITH {first} SELECT id FROM page", first=first)
         many = WIDE * limit
-        wide = Reading(many, {"at": at(), "fits": "{fits}"}, everything=True)
+        wide = Reading(many, {"fits": "{fits}"}, everything=True)
         return sql(
-            "WITH wide AS MATERIALIZED (SELECT at FROM ({wide}) AS each_one WHERE fits ORDER BY due, id LIMIT {limit}),"
-            " wide_end AS MATERIALIZED (SELECT (SELECT count(at) FROM wide) = {limit}"
+            "WITH wide AS MATERIALIZED (SELECT id FROM ({wide}) AS each_one WHERE fits ORDER BY due, id LIMIT {limit}),"
+            " wide_end AS MATERIALIZED (SELECT (SELECT count(id) FROM wide) = {limit}"
             " OR (SELECT count(id) FROM ({everything}) AS each_one) < {many} AS done), {first}"
-            " SELECT at FROM wide WHERE (SELECT done FROM wide_end) UNION ALL {page}",
+            " SELECT id FROM wide WHERE (SELECT done FROM wide_end) UNION ALL SELECT id FROM page",
             wide=self._merged(wide, parents),
             limit=limit,
             everything=self._merged(Reading(many, everything=True), parents),
@@ -301,7 +293,6 @@ class Reader:
                 Reading(limit, within=" AND NOT (SELECT done FROM wide_end)"),
                 few=self.share(2 * limit),
             ),
-            page=_looked_up("page"),
         )
 
     def _parents(self) -> Sequence[tuple[_Part, Sequence[Given]]] | None:
@@ -370,8 +361,16 @@ class Reader:
         )
 
 
-def _looked_up(name: str) -> Sql:
-    return sql("SELECT {at} AS at FROM {name} JOIN suspension ON suspension.id = {name}.id", at=at(), name=name)
+def _looked_at(where: Q) -> Sql:
+    """The condition of a row that is looked up by its id, so that the index alone is read where nothing asks for it.
+
+    PostgreSQL would think little of rows of which it expects few, and sort a whole segment instead of reading in order.
+    """
+    return sql(
+        "(SELECT {where} FROM (SELECT suspension.id AS this) AS looked_at"
+        " JOIN suspension ON suspension.id = looked_at.this)",
+        where=condition(Suspension, where),
+    )
 
 
 def _parents_of(part: _Part, depth: int) -> list[Given]:

@@ -119,8 +119,7 @@ def _statement(call: Callable[[], Any]) -> Callable[[], Any]:
 
 _COLUMNS = (
     "p.id, p.run_id, p.scope, p.reason, p.calls, p.agent_name, p.expires_at, p.created_by, p.created_at, p.updated_at,"
-    " p.claimed_at, p.retired_at, p.checkpoint_id, p.pending_sha256, p.continuation_sha256, p.digest, run.state,"
-    " run.revision, run.resume"
+    " p.claimed_at, p.retired_at, p.checkpoint_id, p.pending_sha256, p.continuation_sha256, p.digest"
 )
 
 
@@ -144,7 +143,7 @@ def _raw(who: Answerer, mine: bool) -> Callable[[], list[Any]]:
     ]
     text = (
         f"SELECT {_COLUMNS} FROM (SELECT due, id FROM ({' UNION ALL '.join(parts)}) AS u"
-        " ORDER BY due, id LIMIT 51) AS f JOIN suspension AS p ON p.id = f.id JOIN run ON run.id = p.run_id"
+        " ORDER BY due, id LIMIT 51) AS f JOIN suspension AS p ON p.id = f.id"
         " ORDER BY f.due, f.id"
     )
     cursor = raw.cursor(binary=True)

@@ -32,9 +32,12 @@ from tests.support.crowd import RARE_AGENT, RARE_TOOL, Crowd, analyse, code, loa
 from tests.support.engine import reset_database
 
 PENDING = 20_000
+HISTORY = PENDING + PENDING // 2
 LIMIT = 50
 SILENT = timedelta(minutes=10)
 CROWD = Crowd("acme", "beta")
+GONE = Crowd("aardvark", "beta")
+"""A tenant that holds a third of all, and nothing new."""
 PEOPLE: dict[str, Reach] = {
     "one scope": tuple(CROWD.desks[:1]),
     "five scopes": tuple(CROWD.desks[:5]),
@@ -68,6 +71,7 @@ def crowded() -> Iterator[datetime]:
     now = clock.now()
     load(CROWD, PENDING, now, continuation=100)
     load_history(CROWD, PENDING, now)
+    load_history(GONE, HISTORY - PENDING, now - timedelta(days=30))
     analyse()
     yield now
     reset_database()
@@ -220,7 +224,13 @@ def test_every_other_list_is_read_in_the_order_of_an_index(person: Person, name:
     judge(sent, 2 * page + PAGE, page)
 
 
+@pytest.mark.parametrize("name", [name for name in OTHER_LISTS if name not in ("expired", "a run by its id")])
+def test_what_others_did_since_is_not_passed_by(crowded: datetime, name: str) -> None:
+    sent = plans.sent_by(lambda: OTHER_LISTS[name](Person((GONE.broad,), crowded)))[0]
+    judge(sent, PAGE, LIMIT + 1)
+
+
 def test_the_oldest_pause_is_found_without_reading_all_that_wait(crowded: datetime) -> None:
     (sent,) = [each for each in plans.sent_by(lambda: read_gauges(crowded, SILENT)) if "RECURSIVE" in each.text]
     # Of those that wait one is read of each tenant; the history's are older, and each of them is passed by.
-    judge(sent, PENDING, LIMIT)
+    judge(sent, HISTORY, LIMIT)

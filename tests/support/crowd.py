@@ -224,8 +224,10 @@ def load_history(crowd: Crowd, count: int, now: datetime) -> None:
         outcomes.append(_filled(StartOrExpiry, receipt | outcome, kind=kind, at=at[number]))
         if number % 2:
             outcomes[-1] |= {"expired_revision": None, "lease_owner": "worker-1"}
-        closures.append(_filled(Closure, receipt, proof_ref=f"proof-{number}", request_revision=4, run_revision=5))
-        what = {"id": f"evt_{number:020}", "chain": row.run["id"], "run_id": row.run["id"]}
+        closures.append(
+            _filled(Closure, receipt, proof_ref=f"proof-{crowd.tenant}-{number}", request_revision=4, run_revision=5)
+        )
+        what = {"id": f"evt_{crowd.tenant}{number:020}", "chain": row.run["id"], "run_id": row.run["id"]}
         kinds = ("run.created", "run.paused", "resume.expired", "run.expired")
         events.append(_filled(Event, shared | what, type=kinds[number % 4], at=at[number]))
         asked = {"interaction_id": f"q-{number}", "run_id": None, "created_at": at[number]}
