@@ -55,6 +55,7 @@ class Rows:
             note=next((call["note"] for call in pause.calls if call.get("note")), ""),
             deadline=self._deadline(item),
             decidable=self._decidable(item),
+            since_word="Waiting" if item.decided_by is None and item.expired_at is None else "Age",
             pick=self._pick(item),
         )
 

@@ -321,6 +321,17 @@ def test_a_search_that_finds_nothing_in_the_queue_leads_to_the_receipts(scope: s
     assert '<a href="/receipts/?q=upgrade">Look through the receipts</a>' in page
 
 
+def test_what_was_decided_is_not_said_to_wait(scope: str) -> None:
+    pause = b.make_pause(Scope.parse(scope))
+    dana = make_person(scope)
+    assert "<span>Waiting</span>" in text(dana.client.get("/?tab=all"))
+    resumes.decide(b.caller(pause.scope), pause.scope, pause.id, b.version_of(pause).run_revision, b.approve_all(pause))
+    page = text(dana.client.get("/?tab=decided"))
+    assert "<span>Age</span>" in page
+    assert 'class="vh">Age </span>' in page
+    assert "Waiting" not in page
+
+
 def test_a_list_without_a_search_says_so_and_where_there_is_one(scope: str) -> None:
     dana = make_person(scope)
     page = text(dana.client.get("/?tab=expired"))
