@@ -209,6 +209,9 @@ def test_of_many_calls_what_is_to_be_mended_is_open_and_the_rest_says_so(dana: P
     assert again.status_code == 422
     assert opened(text(again)) == [0, 1, 2, 5, 6, 7, 11]
     assert text(again).count("to mend</span>") == 6
+    # The list above the form names as many as one can keep in mind.
+    assert len(re.findall(r'<a href="#call-\d+-decision">', text(again))) == 5
+    assert "and 1 more" in text(again)
 
 
 @pytest.mark.parametrize("edit", ["{", '{"a": 1, "a": 2}', "", "NaN", "[" * 65 + "]" * 65])
