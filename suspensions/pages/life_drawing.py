@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from suspensions.domain.instants import parse_instant
 from suspensions.domain.states import ENDED
 from suspensions.domain.values import Event, EventType, Lease, Run
 from suspensions.pages.contexts import Drawing
@@ -73,7 +74,11 @@ def _leases(run: Run, events: Sequence[Event], now: datetime) -> list[Span]:
     for event in events:
         taken = event.data.get("lease")
         if since is not None and (taken or event.type in _UNLEASES):
-            spans.append(Span("lease", since, event.at, owner))
+            lapsed = event.data.get("lapsed")
+            until = max(since, parse_instant(lapsed["expires_at"])) if lapsed else event.at
+            spans.append(Span("lease", since, until, owner))
+            if lapsed:
+                spans.append(Span("gap", until, event.at))
             since = None
         if taken:
             owner, since = taken["owner"], event.at

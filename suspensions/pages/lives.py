@@ -29,8 +29,12 @@ def lapse(run: Run, now: datetime) -> list[LifeEvent]:
     """A lease that has lapsed and that nobody took over: no event of the store, and the last thing that happened."""
     if run.lease is None or not run.lease.lapsed(now):
         return []
-    text = f"{run.lease.owner} did not renew. Nobody has held the run for {duration(now - run.lease.expires_at)}."
-    return [LifeEvent(run.lease.expires_at, "timer-off", "Lease lapsed", text, "stop", f"r{run.revision}")]
+    left = f"Nobody has held the run for {duration(now - run.lease.expires_at)}."
+    return [_lapsed(run.lease.owner, run.lease.expires_at, left, f"r{run.revision}")]
+
+
+def _lapsed(owner: str, at: datetime, left: str, revision: str) -> LifeEvent:
+    return LifeEvent(at, "timer-off", "Lease lapsed", f"{owner} did not renew. {left}", "stop", revision)
 
 
 class LifeWords:
@@ -43,7 +47,16 @@ class LifeWords:
         self._revision: int | None = None
 
     def tell(self, events: Sequence[Event]) -> list[LifeEvent]:
-        return [self._one(event) for event in events]
+        """One line for each event, and before it one for a lease that lapsed and ended with it."""
+        return [line for event in events for line in (*self._lapse(event), self._one(event))]
+
+    def _lapse(self, event: Event) -> list[LifeEvent]:
+        lease = event.data.get("lapsed")
+        if not lease:
+            return []
+        at = parse_instant(lease["expires_at"])
+        left = f"Nobody held the run for {duration(event.at - at)}."
+        return [_lapsed(lease["owner"], at, left, "" if self._revision is None else f"r{self._revision}")]
 
     def _one(self, event: Event) -> LifeEvent:
         told = _TELL.get(event.type, LifeWords._other)(self, event)

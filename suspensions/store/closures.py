@@ -34,7 +34,7 @@ from suspensions.domain.values import (
     complete,
 )
 from suspensions.models.receipt_rows import CLOSURE, to_closure
-from suspensions.store import resume_rows, run_rows, runs, sql
+from suspensions.store import guards, resume_rows, run_rows, runs, sql
 from suspensions.store.interaction_rows import resolve_open_interactions
 from suspensions.store.run_rows import RunRow, Told, actor_text, move
 
@@ -119,6 +119,7 @@ def _close(row: RunRow, request: ClosureRequest, proof: bytes, actor: Actor, now
     )
     complete(closure, record_sha256=digest(RECORD, closure.record()))
     data = {"request_digest": closure.request_digest, "proof_ref": request.proof_ref, "issuer": request.issuer}
+    data |= guards.lapsed(row, now)
     told = Told(EventType.RESUME_CLOSED, data, request.version.suspension_id, closure.record_sha256, closure.event_id)
     resolve_open_interactions(row, now)
     changes = {

@@ -70,6 +70,12 @@ def require_not_expired(expires_at: Any, now: datetime) -> None:
         raise SuspensionExpired(deadline)
 
 
+def lapsed(row: RunRow, now: datetime) -> dict[str, Any]:
+    """What an event tells of a lease that lapsed and ends with it; renewals make no event, so nothing else tells when."""
+    lease = row.lease()
+    return {} if lease is None or not lease.lapsed(now) else {"lapsed": lease.to_json()}
+
+
 def lease_columns(row: RunRow, take: LeaseTake | None, now: datetime) -> tuple[dict[str, Any], Lease | None]:
     """What taking a lease changes on the run: owner, end, and an epoch that grows and never falls.
 

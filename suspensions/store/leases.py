@@ -65,7 +65,9 @@ def reclaim_lease(scope: Scope, run_id: str, take: LeaseTake, actor: Actor) -> t
         raise RunLeaseLost
     columns, taken = guards.lease_columns(row, take, now)
     assert taken is not None
-    told = Told(EventType.RUN_LEASE_TAKEN, {"lease": taken.to_json(), "from": row.lease_owner})
+    told = Told(
+        EventType.RUN_LEASE_TAKEN, {"lease": taken.to_json(), "from": row.lease_owner, **guards.lapsed(row, now)}
+    )
     sql.write(*move(row, columns, told, actor, now, revisions=0))
     return to_run(row, fresh=True), current_progress(row)
 

@@ -181,7 +181,7 @@ def cancel_run(scope: Scope, run_id: str, reason: str, holder: Holder | None, ac
 
 def cancel_claimed_run(row: RunRow, reason: str, actor: Actor, now: datetime) -> Run:
     """End a run as cancelled that nobody else holds; `cancel_run` and the sweep have made sure of it."""
-    told = Told(EventType.RUN_CANCELLED, {"reason": reason})
+    told = Told(EventType.RUN_CANCELLED, {"reason": reason, **guards.lapsed(row, now)})
     _end(row, RunState.CANCELLED, "", reason, finish_sha256("cancel", reason), told, actor, now)
     return to_run(row, fresh=True)
 

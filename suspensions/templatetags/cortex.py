@@ -31,6 +31,7 @@ _STATE_ICONS = {
     "failed": "circle-x",
     "cancelled": "ban",
     "incomplete": "contrast",
+    "uncertain": "triangle-alert",
 }
 _RECEIPT_ICONS = {"admission": "ticket-check", "start": "play", "expiry": "timer-off", "closure": "lock"}
 _REASONS = {

@@ -240,8 +240,25 @@ def test_an_uncertain_resume_is_listed_with_what_may_have_happened(scope: str) -
     page = text(olaf.client.get("/uncertain/"))
     assert pause.run_id in page
     assert "osl-1" in page
-    assert "It is not known what became of this resume." in text(olaf.client.get(f"/runs/{pause.run_id}"))
-    assert "Lease lapsed" in text(olaf.client.get(f"/runs/{pause.run_id}"))
+    run = olaf.client.get(f"/runs/{pause.run_id}")
+    assert "It is not known what became of this resume." in text(run)
+    assert "Lease lapsed" in text(run)
+    assert "Cancel without proof" in text(run)
+    assert f"/uncertain/{pause.run_id}/close" in run.content.decode()
+    assert 'class="state state-uncertain"' in olaf.client.get("/runs/").content.decode()
+
+
+def test_a_lease_that_lapsed_stays_in_the_run_s_life_once_it_was_cancelled(scope: str) -> None:
+    at = Scope.parse(scope)
+    olaf = make_person(scope, Role.OPERATOR)
+    with b.at(b.now() - timedelta(minutes=30)):
+        pause = b.make_pause(at)
+        b.start(b.admit(pause), lease=b.take("osl-1", 60))
+    ended = olaf.client.post(f"/runs/{pause.run_id}/cancel", {"scope": scope, "reason": "the worker is gone"})
+    assert ended.status_code == 303
+    page = text(olaf.client.get(f"/runs/{pause.run_id}"))
+    assert "osl-1 did not renew. Nobody held the run for 29 min." in page
+    assert page.index("Lease lapsed") < page.index("Cancelled by")
 
 
 def test_a_start_whose_lease_was_given_up_is_uncertain_at_once(scope: str) -> None:

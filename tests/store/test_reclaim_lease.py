@@ -50,12 +50,21 @@ def test_a_run_whose_lease_lapsed_or_was_given_up_goes_to_the_new_owner(situatio
 
 def test_taking_over_is_told_of_by_one_event_that_names_both() -> None:
     made = situations.lapsed(fresh_scope())
+    former = made.run.lease
+    assert former is not None
     reclaim(made)
     assert event_types(made.run_id) == ["run.created", "run.lease_taken"]
     event = run_chain(made.run_id)[-1]
     data = json.loads(bytes(event["data"]))
     assert (event["revision"], data["from"]) == (1, "worker-1")
     assert (data["lease"]["owner"], data["lease"]["epoch"]) == ("worker-2", 2)
+    assert data["lapsed"] == former.to_json()
+
+
+def test_a_lease_that_was_given_up_had_not_lapsed() -> None:
+    made = situations.released(fresh_scope())
+    reclaim(made)
+    assert "lapsed" not in json.loads(bytes(run_chain(made.run_id)[-1]["data"]))
 
 
 def test_a_run_that_was_leased_before_its_pause_and_runs_unleased_can_be_taken() -> None:

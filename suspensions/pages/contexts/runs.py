@@ -122,12 +122,16 @@ class LeaseView:
 
 @dataclass(frozen=True, slots=True)
 class CancelView:
-    """Cancelling, with what it will do. Without an `action` it is not possible now, and `why_not` says why."""
+    """Cancelling, with what it will do. Without an `action` it is not possible now, and `why_not` says why.
+
+    `instead` is what should be done first: cancelling says nothing of a resume that is uncertain, and proves nothing.
+    """
 
     text: str
     action: str = ""
     scope: str = ""
     why_not: str = ""
+    instead: Link | None = None
     possible_from: datetime | None = None
 
 
@@ -167,6 +171,7 @@ class RunRow:
     href: str
     agent: str
     state: str
+    """The run's, or `uncertain` for a running one of whose resume nothing more is heard."""
     revision: int
     scope: str
     created_at: datetime

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from suspensions.domain.policy import Role
 from suspensions.domain.standing import is_uncertain
 from suspensions.domain.states import Action, ResumeState, RunState, allows
 from suspensions.domain.texts import invalid, require_text
-from suspensions.domain.values import Run
+from suspensions.domain.values import Run, Start
 from suspensions.operations.runs import cancel_run
 from suspensions.pages.contexts import (
     Banner,
@@ -42,6 +42,7 @@ from suspensions.pages.views.queue import choice
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.queries.lately import Lately, last_start, read_lately
 from suspensions.queries.people import display_names
+from suspensions.queries.receipts import starts_of
 from suspensions.queries.run_page import Life, Work, list_runs, read_life, read_run, read_work
 
 LIMIT = 50
@@ -79,22 +80,31 @@ def index(visit: Visit) -> HttpResponse:
 def _rows(visit: Visit, runs: Sequence[Run]) -> list[RunRow]:
     lately = read_lately([run.id for run in runs])
     names = display_names(last.event.actor.principal for last in lately.values() if last.event)
-    return [_row(visit, run, lately[run.id], names) for run in runs if run.id in lately]
+    silent = [lately[run.id].pause for run in runs if run.id in lately and _tells_nothing(run)]
+    starts = starts_of([pause.id for pause in silent if pause])
+    return [_row(visit, run, lately[run.id], names, starts) for run in runs if run.id in lately]
 
 
-def _row(visit: Visit, run: Run, lately: Lately, names: dict[str, str]) -> RunRow:
+def _tells_nothing(run: Run) -> bool:
+    """Whether only its start tells if its resume is uncertain."""
+    return run.resume is ResumeState.STARTED and run.lease is None
+
+
+def _row(visit: Visit, run: Run, lately: Lately, names: dict[str, str], starts: Mapping[str, Start]) -> RunRow:
+    start = starts.get(lately.pause.id) if lately.pause else None
+    uncertain = is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER, start)
     calls, more_calls = call_lines(lately.pause, CALLS_SHOWN)
     told = LifeWords(names, visit.href).tell([lately.event] if lately.event else [])
     return RunRow(
         id=run.id,
         href=visit.href("run", run.id),
         agent=run.agent_name or "",
-        state=run.state.value,
+        state="uncertain" if uncertain else run.state.value,
         revision=run.revision,
         scope=run.scope.text,
         created_at=run.created_at,
         updated_at=lately.event.at if lately.event else run.updated_at,
-        text=told[0].title if told else "",
+        text=told[-1].title if told else "",
         calls=calls,
         more_calls=more_calls,
     )
@@ -136,6 +146,7 @@ def show(visit: Visit, run_id: str) -> HttpResponse:
 def _page(visit: Visit, run: Run, life: Life, work: Work | None) -> RunPage:
     names = display_names({event.actor.principal for event in life.events} | {run.created_by.principal})
     texts = (("Input", run.input), ("Output", run.output), ("Error", run.error))
+    uncertain = _is_uncertain(visit, run)
     return RunPage(
         chrome=visit.chrome("Runs"),
         id=run.id,
@@ -150,18 +161,20 @@ def _page(visit: Visit, run: Run, life: Life, work: Work | None) -> RunPage:
         lease=_lease(run, visit.now),
         progress_at=work.updated_at if work else None,
         progress=_work(work) if work else (),
-        cancel=_cancel(visit, run),
+        cancel=_cancel(visit, run, uncertain=uncertain),
         older_href=visit.href("run", run.id, before=str(life.before)) if life.before else "",
-        banner=_banner(visit, run),
+        banner=_banner(visit, run) if uncertain else None,
         texts=[NamedText(label, fold(text, TEXT_LIMIT), len(text.encode())) for label, text in texts if text],
     )
 
 
-def _banner(visit: Visit, run: Run) -> Banner | None:
-    """What somebody who looks at the run should know first."""
-    start = last_start(run.id) if run.resume is ResumeState.STARTED and run.lease is None else None
-    if not is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER, start):
-        return None
+def _is_uncertain(visit: Visit, run: Run) -> bool:
+    start = last_start(run.id) if _tells_nothing(run) else None
+    return is_uncertain(run, visit.now, settings.UNCERTAIN_AFTER, start)
+
+
+def _banner(visit: Visit, run: Run) -> Banner:
+    """What somebody who looks at the run should know first; it is uncertain."""
     may_close = Role.OPERATOR in visit.caller.roles_at(run.scope)
     return Banner(
         "stop",
@@ -208,7 +221,7 @@ def _work(work: Work) -> list[WorkItem]:
     return [*done, *(WorkItem(call.name, "handed out") for call in work.started if call.id not in ids)]
 
 
-def _cancel(visit: Visit, run: Run) -> CancelView | None:
+def _cancel(visit: Visit, run: Run, *, uncertain: bool) -> CancelView | None:
     if Role.OPERATOR not in visit.caller.roles_at(run.scope) or not allows(Action.CANCEL, run.state, run.resume):
         return None
     text = "It ends the run as cancelled for good."
@@ -220,7 +233,8 @@ def _cancel(visit: Visit, run: Run) -> CancelView | None:
     if run.lease is not None and not run.lease.lapsed(visit.now):
         why_not = f"A worker holds the lease, so only {run.lease.owner} can end this run now."
         return CancelView(text, why_not=why_not, possible_from=run.lease.expires_at)
-    return CancelView(text, action=visit.href("cancel", run.id), scope=run.scope.text)
+    instead = Link("Close it with proof", visit.href("close", run.id)) if uncertain else None
+    return CancelView(text, action=visit.href("cancel", run.id), scope=run.scope.text, instead=instead)
 
 
 @require_POST
