@@ -361,6 +361,27 @@ def test_a_whole_decision_by_single_keys(agent: Agent, visit: Callable[..., Visi
     expect(page.locator("#decision")).to_contain_text("Decided: 1 denied.")
 
 
+def test_of_many_calls_each_gets_its_decision_and_a_missing_one_is_shown(agent: Agent, dana: Visitor) -> None:
+    pause = agent.pause(*(CALL | {"id": f"c{n}"} for n in range(8)))
+    page = open_pause(dana, pause)
+    for n in range(7):
+        fold = page.locator(f"#call-{n} > .call-fold")
+        if not fold.evaluate("fold => fold.open"):
+            fold.locator("> summary").click()
+        page.check(f"#call-{n} input[value={'deny' if n % 2 else 'approve'}]")
+    page.fill("#call-6-note", "The last one that was read.")
+    page.click("[data-send]")
+    # Said by the browser beside the field, or by the server at the call: either way it is opened.
+    expect(page.locator("#call-7 > .call-fold")).to_have_attribute("open", "")
+    assert decided(agent, pause) is None
+    expect(page.locator("#call-6-note")).to_have_value("The last one that was read.")
+    page.check("#call-7 input[value=deny]")
+    page.click("[data-send]")
+    expect(page.locator("#decision")).to_contain_text("Decided: 4 approved, 4 denied.")
+    expect(page.locator("#call-7 > .call-fold > summary")).to_contain_text("denied")
+    assert [said for said in dana.complaints if "focusable" in said] == []
+
+
 def test_several_approvals_of_one_tool_are_decided_together(agent: Agent, dana: Visitor) -> None:
     codes = ("K7QPL2", "4HDXWR", "9KD3VA")
     pauses = [agent.pause(CALL | {"arguments": f'{{"reservation_id": "{code}", "refund": true}}'}) for code in codes]
