@@ -12,10 +12,11 @@ from suspensions.domain.errors import MalformedJson
 from suspensions.domain.receipt_objects import Receipt, hashed_object, kind_of
 from suspensions.domain.strict_json import canonical, dumps, loads
 from suspensions.domain.values import Admission, Closure, Expiry, Reason, Start
+from suspensions.pages.arguments import changes
 from suspensions.pages.contexts import (
-    CallOutcome,
     ChainNode,
     Check,
+    DecidedCall,
     Fact,
     Link,
     Member,
@@ -26,7 +27,7 @@ from suspensions.pages.contexts import (
 from suspensions.pages.folding import TEXT_LIMIT, fold
 from suspensions.pages.formats import short_id
 from suspensions.pages.lives import actor_words
-from suspensions.pages.standings import outcomes_of, summary
+from suspensions.pages.standings import outcome_words, outcomes_of, summary
 from suspensions.pages.visits import Visit
 from suspensions.queries.pause_page import PauseRead
 
@@ -158,14 +159,8 @@ def _answer(read: PauseRead) -> str:
     if len(read.pause.pending) > _NAMED_CALLS:
         return summary(decided)
     return ", ".join(
-        f"{call.name} {decided[call.id]['outcome']}{' with other arguments' * _is_edited(decided[call.id])}"
-        for call in read.pause.pending
-        if call.id in decided
+        f"{call.name} {outcome_words(decided[call.id])}" for call in read.pause.pending if call.id in decided
     )
-
-
-def _is_edited(made: Mapping[str, Any]) -> bool:
-    return made.get("arguments") is not None
 
 
 def _chain(visit: Visit, shown: Shown) -> list[ChainNode]:
@@ -257,15 +252,16 @@ def _lease_facts(owner: str | None, epoch: int | None) -> list[Fact]:
     return [Fact("Lease", owner, "data", aside=f"epoch {epoch}")] if owner else [Fact("Lease", "none taken")]
 
 
-def _outcomes(read: PauseRead) -> list[CallOutcome]:
+def _outcomes(read: PauseRead) -> list[DecidedCall]:
     decided = outcomes_of(read)
     outcomes = []
     for number, call in enumerate(read.pause.pending, start=1):
         made = decided.get(call.id)
         if made is not None:
-            edited = ", with other arguments" if _is_edited(made) else ""
+            edited = made.get("arguments")
             note = f", note “{made['note']}”" if made.get("note") else ""
-            outcomes.append(CallOutcome(number, call.name, f"{made['outcome']}{edited}{note}"))
+            changed = changes(call.arguments, edited) if edited is not None else ()
+            outcomes.append(DecidedCall(number, call.name, f"{outcome_words(made)}{note}", changed))
     return outcomes
 
 

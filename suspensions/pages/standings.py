@@ -5,6 +5,7 @@ Source: pages.md, "One pause": a plain explanation, what was typed kept, the pre
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -79,12 +80,19 @@ def _result(made: Mapping[str, Any]) -> str:
 
 
 def summary(decided: Mapping[str, Mapping[str, Any]]) -> str:
-    """ "1 approved, 1 denied"."""
-    counts: dict[str, int] = {}
-    for made in decided.values():
-        counts[made["outcome"]] = counts.get(made["outcome"], 0) + 1
-    order = [outcome.value for outcome in Outcome]
-    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in order if outcome in counts)
+    """ "1 approved, 1 approved with other arguments, 1 denied"."""
+    counts = Counter(outcome_words(made) for made in decided.values())
+    order = [f"{outcome.value}{more}" for outcome in Outcome for more in ("", _EDITED)]
+    return ", ".join(f"{counts[words]} {words}" for words in order if words in counts)
+
+
+_EDITED = " with other arguments"
+
+
+def outcome_words(made: Mapping[str, Any]) -> str:
+    """What was decided of one call, and whether on the arguments that were asked for."""
+    outcome: str = made["outcome"]
+    return outcome if made.get("arguments") is None else f"{outcome}{_EDITED}"
 
 
 def standing(

@@ -71,7 +71,7 @@ def require_not_expired(expires_at: Any, now: datetime) -> None:
 
 
 def lapsed(row: RunRow, now: datetime) -> dict[str, Any]:
-    """What an event tells of a lease that lapsed and ends with it; renewals make no event, so nothing else tells when."""
+    """What an event tells of a lease that lapsed and ends with it: renewals make none, so nothing else tells when."""
     lease = row.lease()
     return {} if lease is None or not lease.lapsed(now) else {"lapsed": lease.to_json()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -293,6 +294,15 @@ def test_a_run_that_a_worker_holds_says_from_when_it_can_be_cancelled(scope: str
     assert olaf.client.post(f"/runs/{run.id}/cancel", {"scope": scope, "reason": " "}).status_code == 400
 
 
+def test_a_cancelled_run_is_not_drawn_as_running_once_more(scope: str) -> None:
+    pause = b.make_pause(Scope.parse(scope))
+    olaf = make_person(scope, Role.OPERATOR)
+    body = {"scope": scope, "run_revision": b.version_of(pause).run_revision, "reason": "Called off."}
+    assert olaf.client.post(f"/runs/{pause.run_id}/cancel", body).status_code == 303
+    page = text(olaf.client.get(f"/runs/{pause.run_id}"))
+    assert '<title id="band-title">Running, then paused, approval.</title>' in page
+
+
 def test_runs_are_found_by_state_agent_and_id(scope: str) -> None:
     at = Scope.parse(scope)
     victor = make_person(scope, Role.VIEWER)
@@ -329,6 +339,22 @@ def test_receipts_say_what_was_asked_and_who_answered(scope: str) -> None:
     # A list reads no long answer, so that it says of this one only that it was given.
     assert "answered, approval" in page
     assert "1 denied" not in page
+
+
+def test_what_was_approved_with_other_arguments_says_so_everywhere(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope, Role.APPROVER)
+    calls = (b.call("c1", "issue_refund", '{"amount": 60.00}'), b.call("c2", "tell"))
+    pause = b.make_pause(at, pending=calls)
+    first, second = b.approve_all(pause)
+    edited = (replace(first, arguments='{"amount": 45.00}'), second)
+    resumes.decide(dana.caller, at, pause.id, b.version_of(pause).run_revision, edited)
+    words = "1 approved, 1 approved with other arguments"
+    assert words in text(dana.client.get("/receipts/"))
+    assert words in text(dana.client.get(f"/suspensions/{pause.id}"))
+    receipt = text(dana.client.get(f"/receipts/admission/{pause.run_id}/{pause.id}"))
+    assert "<del>60.00</del> <ins>45.00</ins>" in receipt
+    assert "issue_refund approved with other arguments, tell approved" in receipt
 
 
 def test_a_search_that_finds_nothing_in_the_queue_leads_to_the_receipts(scope: str) -> None:

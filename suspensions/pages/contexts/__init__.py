@@ -88,6 +88,7 @@ from suspensions.pages.contexts.queue import (
 from suspensions.pages.contexts.receipts import (
     ChainNode,
     Check,
+    DecidedCall,
     Member,
     ReceiptPage,
     ReceiptRow,
@@ -134,6 +135,7 @@ __all__ = [
     "ClosingPage",
     "Conversation",
     "Deadline",
+    "DecidedCall",
     "Deciding",
     "DecisionForm",
     "DeliveryRow",

@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from suspensions.pages.contexts.frame import CallOutcome, Chrome, Empty, Link, Search, Tab
-from suspensions.pages.contexts.pause import CallLine, Fact, Folded
+from suspensions.pages.contexts.frame import Chrome, Empty, Link, Search, Tab
+from suspensions.pages.contexts.pause import CallLine, Change, Fact, Folded
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedCall:
+    """What an admission decided of one call, in words, and what it changed of the arguments."""
+
+    number: int
+    tool: str
+    outcome: str
+    changes: Sequence[Change] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +123,7 @@ class ReceiptPage:
     verify: VerifyBox
     crumbs: Sequence[Link] = ()
     download_href: str = ""
-    input_outcomes: Sequence[CallOutcome] = ()
+    input_outcomes: Sequence[DecidedCall] = ()
     input_text: Folded | None = None
     input_size: int = 0
     schema_version: int = 1
