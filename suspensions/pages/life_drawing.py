@@ -58,7 +58,9 @@ def _states(events: Sequence[Event]) -> list[Span]:
         else:
             continue
         if since is not None and (following[0] != kind or following[0] == "pause"):
-            spans.append(Span(kind, since, event.at, label))
+            # A run that is claimed and ended in one instant did not run in between.
+            if event.at > since:
+                spans.append(Span(kind, since, event.at, label))
             since = None
         if following[0] and since is None:
             kind, label = following
