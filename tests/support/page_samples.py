@@ -721,7 +721,7 @@ def receipt_page(ok: bool | None = True) -> c.ReceiptPage:
         verify=c.VerifyBox("/receipts/x/verify", None if ok is None else c.Verification(NOW, checks)),
         crumbs=[c.Link("Receipts", "/receipts/"), c.Link("Admissions", "/receipts/"), c.Link("sus_…szz10y", "")],
         download_href="/receipts/x.json",
-        input_outcomes=[c.CallOutcome(1, "book_reservation", "approved, unchanged")],
+        input_outcomes=[c.DecidedCall(1, "book_reservation", "approved, unchanged")],
         input_text=fold('{"decisions":[{"call_id":"call_b7Qe","outcome":"approved"}]}', TEXT_LIMIT),
         input_size=99,
     )
