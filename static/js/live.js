@@ -69,6 +69,15 @@
     setTimeout(remove, 4000);
   };
 
+  // What needs somebody is read off a tab in the background too.
+  const count = (name, number) => {
+    for (const place of document.querySelectorAll(`[data-counts="${name}"]`)) {
+      if (place.textContent !== number) place.textContent = number;
+      place.closest(".count").hidden = !number;
+    }
+    if (name === "mine") document.title = `${number && `(${number}) `}${document.title.replace(/^\([^)]*\) /, "")}`;
+  };
+
   document.addEventListener("htmx:afterSwap", (event) => {
     forget();
     const news = document.getElementById("queue-news");
@@ -77,6 +86,10 @@
       const row = document.getElementById(`row-${gone.dataset.gone}`);
       if (row) leave(row, gone.textContent);
       gone.remove();
+    }
+    for (const counted of news.querySelectorAll("[data-counted]")) {
+      count(counted.dataset.counted, counted.textContent);
+      counted.remove();
     }
     if (event.detail.target?.id === "queue-results") document.querySelector("#queue-results .cover")?.focus();
   });

@@ -7,6 +7,7 @@ the one place where a refusal becomes an answer; views let refusals pass.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cached_property, wraps
 from typing import Concatenate, ParamSpec
@@ -83,6 +84,11 @@ class Visit:
         silent: timedelta = settings.UNCERTAIN_AFTER
         return counts.count(self.reach, self.answerer, self.now, self.today, silent)
 
+    @property
+    def counted(self) -> dict[str, str]:
+        """Each count by its name, as finished text."""
+        return {name: bounded(number) for name, number in asdict(self.counts).items()}
+
     def href(self, name: str, *args: str, **query: str) -> str:
         """A page's address; the chosen scope goes along."""
         kept = {"scope": self.chosen.text} if self.chosen and "scope" not in query else {}
@@ -92,13 +98,13 @@ class Visit:
 
     def chrome(self, section: str = "") -> Chrome:
         """The frame around a page; `section` names the entry of the top bar that it belongs to."""
-        shown = self.counts
+        shown = self.counted
         entries = [
-            ("Queue", "queue", bounded(shown.mine), False),
+            ("Queue", "queue", "mine", False),
             ("Runs", "runs", "", False),
             ("Receipts", "receipts", "", False),
-            ("Uncertain", "uncertain", bounded(shown.uncertain), True),
-            ("Interactions", "interactions", bounded(shown.interactions), False),
+            ("Uncertain", "uncertain", "uncertain", True),
+            ("Interactions", "interactions", "interactions", False),
             ("People and access", "access", "", False),
             ("Health", "health", "", False),
         ]
@@ -107,8 +113,8 @@ class Visit:
             person=self.caller.display_name or self.caller.principal,
             scope=self.chosen.text if self.chosen else self.everywhere[0].text if len(self.everywhere) == 1 else "",
             nav=[
-                NavItem(label, self.href(name), current=label == section, count=count, alert=alert)
-                for label, name, count, alert in entries
+                NavItem(label, self.href(name), label == section, shown.get(counts, ""), alert, counts)
+                for label, name, counts, alert in entries
             ],
             theme="" if self.likes.theme == "system" else self.likes.theme,
             single_keys=self.likes.single_keys,

@@ -220,10 +220,15 @@ def test_new_rows_announce_themselves_and_move_nothing(agent: Agent, visit: Call
     page.clock.install()
     page.goto("/")
     sign_in(page, dana.name)
+    expect(page).to_have_title("(1) Queue · Cortex")
     page.fill("[data-search]", "half a wo")
     second = agent.pause(CALL)
     page.clock.run_for(6_000)
     expect(page.locator("#queue-news")).to_contain_text("1 new")
+    # Whoever looks at another tab reads it off this one's title.
+    expect(page).to_have_title("(2) Queue · Cortex")
+    for shown in page.locator('[data-counts="mine"], [data-counts="waiting"]').all():
+        expect(shown).to_have_text("2")
     expect(page.locator("[data-row]")).to_have_count(1)
     expect(page.locator("[data-search]")).to_have_value("half a wo")
     expect(page.locator("[data-search]")).to_be_focused()

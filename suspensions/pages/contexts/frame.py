@@ -16,6 +16,8 @@ class NavItem:
     current: bool = False
     count: str = ""
     alert: bool = False
+    counts: str = ""
+    """What is counted, by which a poll's answer finds the count to bring up to date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Tab:
     count: str = ""
     current: bool = False
     alert: bool = False
+    counts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from suspensions.pages.contexts.frame import Chrome, Deadline, Empty, Link, Search, Tab
@@ -68,6 +68,8 @@ class QueueNews:
     since: datetime
     new_count: int = 0
     gone: Sequence[GoneRow] = ()
+    counts: Mapping[str, str] = field(default_factory=dict)
+    """How many there are of each by now, as finished text."""
 
 
 @dataclass(frozen=True, slots=True)

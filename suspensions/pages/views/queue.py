@@ -157,13 +157,14 @@ def _count(visit: Visit, key: str, page: Page[QueueItem]) -> str:
 
 
 def _tabs(visit: Visit, tab: str) -> list[Tab]:
-    counts = visit.counts
-    by_key = {"": counts.mine, "all": counts.waiting, "decided": counts.decided, "expired": counts.expired}
+    counts = {"": "mine", "all": "waiting", "decided": "decided", "expired": "expired"}
+    counted = visit.counted
     tabs = [
-        Tab(label, visit.href("queue", tab=key), bounded(by_key[key]), current=key == tab)
+        Tab(label, visit.href("queue", tab=key), counted[counts[key]], current=key == tab, counts=counts[key])
         for key, label in TABS.items()
     ]
-    tabs.insert(3, Tab("Uncertain", visit.href("uncertain"), bounded(counts.uncertain), alert=counts.uncertain > 0))
+    uncertain = counted["uncertain"]
+    tabs.insert(3, Tab("Uncertain", visit.href("uncertain"), uncertain, alert=True, counts="uncertain"))
     return tabs
 
 
@@ -269,5 +270,5 @@ def _news(visit: Visit, tab: str, filters: QueueFilters) -> HttpResponse:
         found = (rows.gone(name, now_there.get(name)) for name in shown)
         gone = [row for row in found if row is not None]
         new_count = queue.count_new(visit.reach, visit.answerer, filters, since, shown, mine=tab == "")
-    answer = QueueNews(news.poll_href, news.show_href, since, new_count, gone)
+    answer = QueueNews(news.poll_href, news.show_href, since, new_count, gone, visit.counted)
     return render_fragment(visit.request, "suspensions/_queue_news.html", {"news": answer, "now": visit.now})
