@@ -83,7 +83,7 @@ def test_an_edit_changes_only_what_was_edited(agent: Agent, dana: Visitor) -> No
     page.check("#call-0 input[value=edit]")
     page.fill("#call-0-arguments", arguments.replace('"count":5', '"count":6'))
     page.click("[data-send]")
-    expect(page.locator("#decision")).to_contain_text("Decided: 1 approved.")
+    expect(page.locator("#decision")).to_contain_text("Decided: 1 approved with other arguments.")
     expect(page.locator("[data-diff] li")).to_have_text(re.compile(r"/count\s+5\s+6"))
     [decision] = json.loads(b64decode(agent.take()["input"]))["decisions"]
     assert decision["arguments"] == arguments.replace('"count":5', '"count":6')
