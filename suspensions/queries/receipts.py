@@ -6,6 +6,8 @@ Lists never load an admission's input. Source: pages.md, "Receipts".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -62,7 +64,7 @@ def list_receipts(kind: str, reach: Reach, words: str, cursor: str | None, limit
     `words` finds a run, a pause, a person, or a digest of the receipt or of its request. Raises: InvalidCursor.
     """
     binding = ("receipts", kind, *(scope.text for scope in reach), words)
-    rows, columns, person = _table(kind)
+    rows, columns, person, _ = _table(kind)
     if words:
         rows = rows.filter(_matching(kind, words, person))
     after = read_cursor(cursor, binding, 1)
@@ -83,24 +85,38 @@ def looked_at(reach: Reach) -> int:
     return max(_LEAST_LOOKED_AT, _LOOKED_AT // max(len(reach), 1))
 
 
-def look_through(kind: str, reach: Reach, tool: str, words: str, cursor: str | None, limit: int) -> Page[Receipt]:
-    """Receipts of one kind whose pause called the tool, and has the words or is found by them as in `list_receipts`.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What receipts are looked through for; what is empty or None narrows nothing.
+
+    A pause that called the `tool`; that has the `words`, or a receipt that they find as in `list_receipts`; written
+    from `since` on and before `until`. `texts` is all of it as it stands in the address, to which a cursor is bound.
+    """
+
+    tool: str = ""
+    words: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    texts: tuple[str, ...] = ()
+
+
+def look_through(kind: str, reach: Reach, asked: Asked, cursor: str | None, limit: int) -> Page[Receipt]:
+    """Receipts of one kind that fit what is asked, newest pause first.
 
     A receipt keeps no words, and an index of what all pauses ever asked would cost a write at each of them. So this
     goes through the newest `looked_at` receipts; a page that is not full and has a next one says that there are older
     ones to look through. Raises: InvalidCursor.
     """
-    binding = ("receipts asked", kind, *(scope.text for scope in reach), tool, words)
-    rows, columns, person = _table(kind)
+    binding = ("receipts asked", kind, *(scope.text for scope in reach), *asked.texts)
+    rows, columns, _, _ = _table(kind)
     after = read_cursor(cursor, binding, 1)
     older = rows if after is None else rows.filter(suspension_id__lt=after[0])
     most = looked_at(reach)
     newest = rows.model.objects.filter(pk__in=first("suspension_id", reach, older, ("-suspension_id",), most + 1))
     keys = list(newest.order_by("-pk").values_list("pk", flat=True))
-    named = rows.filter(_matching(kind, words, person)) if words else None
     found: list[str] = []
-    for asked in _asked(keys[:most], tool, words, named):
-        found += asked
+    for fitting in _fitting(kind, keys[:most], asked):
+        found += fitting
         if len(found) > limit:
             break
     items = rows.model.objects.filter(pk__in=found[:limit]).order_by("-pk").values(*columns)
@@ -108,25 +124,31 @@ def look_through(kind: str, reach: Reach, tool: str, words: str, cursor: str | N
     return Page(tuple(_to_receipt(kind, row) for row in items), None if last is None else make_cursor(binding, last))
 
 
-def _asked(keys: Sequence[str], tool: str, words: str, named: QuerySet[Any] | None) -> Iterator[list[str]]:
-    """Of these pauses those that asked so, some at a time: what is often asked is found among the first."""
+def _fitting(kind: str, keys: Sequence[str], asked: Asked) -> Iterator[list[str]]:
+    """Of these receipts those that are asked for, some at a time: what is often asked is found among the first."""
+    rows, _, person, at = _table(kind)
+    if asked.since is not None:
+        rows = rows.filter(**{f"{at}__gte": asked.since})
+    if asked.until is not None:
+        rows = rows.filter(**{f"{at}__lt": asked.until})
     for start in range(0, len(keys), _CHUNK):
         chunk = keys[start : start + _CHUNK]
-        pauses = Suspension.objects.filter(id__in=chunk)
-        if tool:
-            pauses = pauses.filter(calling(tool))
-        if named is not None:
-            pauses = pauses.filter(matching(words) | Q(id__in=named.filter(pk__in=chunk).values("pk")))
-        yield list(pauses.order_by("-id").values_list("id", flat=True))
+        pauses, found = Suspension.objects.filter(id__in=chunk), rows.filter(pk__in=chunk)
+        if asked.tool:
+            found = found.filter(pk__in=pauses.filter(calling(asked.tool)).values("id"))
+        if asked.words:
+            named = _matching(kind, asked.words, person)
+            found = found.filter(named | Q(pk__in=pauses.filter(matching(asked.words)).values("id")))
+        yield list(found.order_by("-pk").values_list("pk", flat=True))
 
 
-def _table(kind: str) -> tuple[QuerySet[Any], tuple[str, ...], str]:
-    """The rows of a kind, its columns, and the column that names who did it."""
+def _table(kind: str) -> tuple[QuerySet[Any], tuple[str, ...], str, str]:
+    """The rows of a kind, its columns, and the columns that name who did it and when."""
     if kind == "admission":
-        return AdmissionRow.objects.all(), ADMISSION, "admitted_by"
+        return AdmissionRow.objects.all(), ADMISSION, "admitted_by", "admitted_at"
     if kind == "closure":
-        return ClosureRow.objects.all(), CLOSURE, "closed_by"
-    return StartOrExpiry.objects.filter(kind=kind), OUTCOME, "actor"
+        return ClosureRow.objects.all(), CLOSURE, "closed_by", "closed_at"
+    return StartOrExpiry.objects.filter(kind=kind), OUTCOME, "actor", "at"
 
 
 def _matching(kind: str, words: str, person: str) -> Q:

@@ -52,6 +52,28 @@ def test_an_admin_makes_an_account_grants_a_role_and_takes_it_again(admin: Perso
     assert access.caller_for_user(_user(name)).grants == ()
 
 
+def test_revoking_says_first_what_is_lost_and_never_takes_the_last_admin(admin: Person, scope: str) -> None:
+    ben = make_person(scope, Role.VIEWER, display="Ben Ito")
+    access.grant_role(ben.name, Role.VIEWER, Scope.parse(f"{scope}/p=a"), SYSTEM)
+    page = text(admin.client.get("/access/"))
+    assert f"You will not be able to manage access in {scope} any more." in page
+    assert f"Ben Ito will not be able to read what is in {scope} any more." in page
+    assert f"Nothing changes by it: viewer in {scope} covers this too." in page
+
+    refused = change(admin, do="revoke", principal=admin.name, role="admin", scope=scope)
+    assert refused.status_code == 409
+    page = text(refused)
+    assert "Nothing was changed." in page
+    assert f"{admin.name} is the last admin of {scope}" in page
+    assert f"manage.py grant NAME admin --scope {scope} gives it back" in page
+    assert Role.ADMIN in admin.caller.roles_at(Scope.parse(scope))
+
+    make_person(scope, Role.ADMIN)
+    # Who gave up their own last admin grant sees the page as everybody does.
+    assert change(admin, do="revoke", principal=admin.name, role="admin", scope=scope).status_code == 303
+    assert "Only an admin changes grants" in text(admin.client.get("/access/"))
+
+
 def _user(name: str) -> Any:
     from django.contrib.auth import get_user_model  # noqa: PLC0415
 
@@ -409,6 +431,33 @@ def test_receipts_are_found_by_tool_and_by_words_of_what_was_asked(scope: str) -
     assert '<option value="refund" selected>refund</option>' in shown
     exported: Any = dana.client.get("/receipts/?tool=change_seat&export=jsonl")
     assert b"".join(exported.streaming_content).count(b"\n") == 1
+
+
+def test_receipts_are_found_by_the_day_that_they_were_written(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope, Role.APPROVER)
+    midnight = b.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    pauses = []
+    for moment in (midnight, midnight - timedelta(hours=1), midnight - timedelta(days=1, hours=1)):
+        # A pause may be much older than its answer.
+        with b.at(midnight - timedelta(days=3)):
+            pause = b.make_pause(at, pending=(b.call("c1", "upgrade_cabin"),))
+        with b.at(moment):
+            resumes.decide(dana.caller, at, pause.id, b.version_of(pause).run_revision, b.approve_all(pause))
+        pauses.append(pause.id)
+
+    def found(**query: str) -> list[str]:
+        return re.findall(r'data-row="(\w+)"', text(dana.client.get("/receipts/", query)))
+
+    assert found(when="today") == pauses[:1]
+    assert found(when="yesterday") == pauses[1:2]
+    assert sorted(found(when="7d")) == sorted(pauses)
+    assert found(when="yesterday", q="upgrade", tool="upgrade_cabin") == pauses[1:2]
+    assert found(when="yesterday", kind="closure") == []
+    assert "No admission matches “zebra”, yesterday" in text(dana.client.get("/receipts/?when=yesterday&q=zebra"))
+    assert dana.client.get("/receipts/?when=tomorrow").status_code == 400
+    exported: Any = dana.client.get("/receipts/?when=yesterday&export=csv")
+    assert b"".join(exported.streaming_content).count(b"\n") == 2
 
 
 def test_a_look_through_receipts_stops_and_goes_on(scope: str, monkeypatch: pytest.MonkeyPatch) -> None:

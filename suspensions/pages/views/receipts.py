@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
@@ -12,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from suspensions.domain.errors import InvalidRequest, NotFound
 from suspensions.domain.instants import format_instant
-from suspensions.domain.reach import Reach
 from suspensions.domain.receipt_objects import Receipt, kind_of
 from suspensions.domain.strict_json import dumps
 from suspensions.domain.values import Admission, Closure, Expiry, Page, Start, SuspensionItem
@@ -46,21 +46,42 @@ class Asked:
     tool: str = ""
     by_pause: bool = False
     """Whether the words are looked for in what the pauses asked, too."""
+    when: str = ""
 
     def query(self, **more: str) -> dict[str, str]:
         """The address of just these; the list of admissions is the plain one."""
         kind = "" if self.kind == "admission" else self.kind
-        return {"kind": kind, "q": self.words, "tool": self.tool, "by": "pause" if self.by_pause else "", **more}
+        return {
+            "kind": kind,
+            "q": self.words,
+            "tool": self.tool,
+            "by": "pause" if self.by_pause else "",
+            "when": self.when,
+            **more,
+        }
 
     @property
     def looks(self) -> bool:
         """Whether the pauses must be looked through, which an index does not tell apart."""
-        return bool(self.tool) or self.by_pause
+        return bool(self.tool or self.when) or self.by_pause
 
-    def read(self, reach: Reach, cursor: str | None, limit: int) -> Page[Receipt]:
-        if self.looks:
-            return receipts.look_through(self.kind, reach, self.tool, self.words, cursor, limit)
-        return receipts.list_receipts(self.kind, reach, self.words, cursor, limit)
+    def read(self, visit: Visit, cursor: str | None, limit: int) -> Page[Receipt]:
+        if not self.looks:
+            return receipts.list_receipts(self.kind, visit.reach, self.words, cursor, limit)
+        since, until = _days(self.when, visit.today)
+        asked = receipts.Asked(self.tool, self.words, since, until, (self.tool, self.words, self.when))
+        return receipts.look_through(self.kind, visit.reach, asked, cursor, limit)
+
+
+_WHEN = {"today": "today", "yesterday": "yesterday", "7d": "last 7 days", "30d": "last 30 days"}
+
+
+def _days(when: str, today: datetime) -> tuple[datetime | None, datetime | None]:
+    """From the reader's midnight on, to another one. Days are the calendar's, also where the clock is put forward."""
+    if when == "yesterday":
+        return today - timedelta(days=1), today
+    back = {"today": 0, "7d": 6, "30d": 29}.get(when)
+    return None if back is None else today - timedelta(days=back), None
 
 
 def _asked(query: QueryDict) -> Asked:
@@ -68,7 +89,10 @@ def _asked(query: QueryDict) -> Asked:
     kind = query.get("kind") or "admission"
     if kind not in _TABS:
         raise InvalidRequest("kind names no kind of receipt.")
-    return Asked(kind, query.get("q", "").strip(), query.get("tool", ""), query.get("by") == "pause")
+    when = query.get("when", "")
+    if when and when not in _WHEN:
+        raise InvalidRequest("when names no days.")
+    return Asked(kind, query.get("q", "").strip(), query.get("tool", ""), query.get("by") == "pause", when)
 
 
 @require_safe
@@ -79,11 +103,11 @@ def index(visit: Visit) -> HttpResponseBase:
     asked, after = _asked(query), query.get("after") or None
     if query.get("export"):
         return _export(visit, asked, query["export"])
-    found = asked.read(visit.reach, after, LIMIT)
+    found = asked.read(visit, after, LIMIT)
     if asked.words and not asked.looks and not found.items and after is None:
         # Neither an id, nor a digest, nor a person: then it may be a word of what was asked.
         asked = replace(asked, by_pause=True)
-        found = asked.read(visit.reach, None, LIMIT)
+        found = asked.read(visit, None, LIMIT)
     page = _page(visit, asked, found)
     variables = {
         "rows": page.rows,
@@ -136,6 +160,7 @@ def _search(visit: Visit, asked: Asked, rows: Sequence[ReceiptRow]) -> Search:
         label="Search receipts by tool, words of the arguments, person, run, pause or digest",
         filters=[
             choice("tool", "Tool", dict(sorted(tools.items())), visit.request.GET),
+            choice("when", "When", _WHEN, visit.request.GET),
             choice("scope", "Scope", scopes, visit.request.GET, none="all"),
         ],
         kept=[("kind", asked.kind)] if asked.kind != "admission" else [],
@@ -143,8 +168,10 @@ def _search(visit: Visit, asked: Asked, rows: Sequence[ReceiptRow]) -> Search:
 
 
 def _empty(visit: Visit, asked: Asked, looked: str, older: str) -> Empty:
-    if asked.words or asked.tool:
-        what = f"“{asked.words}”" if asked.words else asked.tool
+    if asked.words or asked.tool or asked.when:
+        what = ", ".join(
+            each for each in (f"“{asked.words}”" if asked.words else "", asked.tool, _WHEN.get(asked.when, "")) if each
+        )
         if looked:
             title = f"No {asked.kind} of the newest {looked} matches {what}"
             return Empty(title, "There are older ones to look through.", Link("Look further back", older))
@@ -262,7 +289,7 @@ def _export(visit: Visit, asked: Asked, form: str) -> HttpResponseBase:
     """The filtered list, newest pause first, up to `MAX_EXPORTED` receipts. Raises: InvalidRequest."""
     if form not in ("jsonl", "csv"):
         raise InvalidRequest("export is jsonl or csv.")
-    found = _all(visit.reach, asked)
+    found = _all(visit, asked)
     lines: Iterable[bytes] = _json_lines(found) if form == "jsonl" else _csv_lines(found)
     content_type = "application/jsonl" if form == "jsonl" else "text/csv; charset=utf-8"
     response = StreamingHttpResponse(lines, content_type=content_type)
@@ -271,10 +298,10 @@ def _export(visit: Visit, asked: Asked, form: str) -> HttpResponseBase:
     return response
 
 
-def _all(reach: Reach, asked: Asked) -> Iterator[Receipt]:
+def _all(visit: Visit, asked: Asked) -> Iterator[Receipt]:
     cursor, left = None, MAX_EXPORTED
     while left > 0:
-        found = asked.read(reach, cursor, min(left, 256))
+        found = asked.read(visit, cursor, min(left, 256))
         yield from found.items
         left -= len(found.items)
         cursor = found.next
