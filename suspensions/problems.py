@@ -253,6 +253,7 @@ PROBLEMS: Mapping[str, Problem] = {
         (
             "The run's state does not allow this. While an admitted answer waits for its start, only start, expire "
             "and cancel move the run.",
+            "The last admin of a scope cannot be taken away at the pages either: nobody could give it back there.",
         ),
     ),
     "scope_mismatch": Problem(

@@ -281,6 +281,19 @@ class AlreadyExists(CortexError):
         return {} if self.existing_id is None else {"suspension_id": self.existing_id}
 
 
+class LastAdmin(CortexError):
+    """Without this grant no person could manage access in the scope any more."""
+
+    code = "invalid_state"
+
+    def __init__(self, principal: str, scope: str) -> None:
+        super().__init__(
+            f"{principal} is the last admin of {scope}: nobody could manage access there any more. Make another person "
+            f"admin there first. At the machine, manage.py revoke takes it all the same, and manage.py grant NAME "
+            f"admin --scope {scope} gives it back."
+        )
+
+
 class InvalidState(CortexError):
     """The run's state does not allow this."""
 

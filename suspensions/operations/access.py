@@ -149,17 +149,25 @@ def grant_role(name: str, role: Role, scope: Scope, by: Actor) -> GrantValue:
     return value
 
 
-def revoke_role(name: str, role: Role | None, scope: Scope | None, by: Actor) -> tuple[tuple[Scope, Role], ...]:
+def revoke_role(
+    name: str, role: Role | None, scope: Scope | None, by: Actor, *, keep_an_admin: bool = True
+) -> tuple[tuple[Scope, Role], ...]:
     """Take a role (None: every role) at exactly this scope (None: every scope); what was taken, maybe nothing.
 
-    A grant at a wider scope still covers this one: only what was granted here is taken here.
+    A grant at a wider scope still covers this one: only what was granted here is taken here. Without `keep_an_admin`
+    the last admin of a scope goes too, which is for whoever can grant without being one.
 
-    Raises: NotFound.
+    Raises: NotFound, LastAdmin.
     """
-    removed = in_transaction(store.remove_grants, name, role, scope)
+    removed = in_transaction(store.remove_grants, name, role, scope, keep_an_admin=keep_an_admin)
     for at, taken in removed:
         log.info("role revoked", principal=name, role=taken.value, scope=at.text, by=by.principal)
     return removed
+
+
+def has_admin(scope: Scope) -> bool:
+    """Whether a person can manage access in the scope."""
+    return store.has_admin(scope)
 
 
 # -- tokens ------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def grant_role(caller: Caller, name: str, role: Role, scope: Scope) -> GrantValu
 
 
 def revoke_role(caller: Caller, name: str, role: Role, scope: Scope) -> None:
-    """Raises: NotFound, Forbidden."""
+    """Raises: NotFound, Forbidden; LastAdmin, since nobody could give it back at the pages."""
     caller.require(scope, Role.ADMIN)
     access.revoke_role(name, role, scope, caller.actor)
 

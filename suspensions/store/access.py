@@ -9,7 +9,8 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.db.models import Q
 
-from suspensions.domain.errors import AlreadyExists, NotFound
+from suspensions.domain.errors import AlreadyExists, LastAdmin, NotFound
+from suspensions.domain.failpoints import Point, reach
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.texts import invalid
@@ -76,12 +77,18 @@ def add_grant(name: str, role: Role, scope: Scope, actor: Actor, now: datetime) 
     return made
 
 
-def remove_grants(name: str, role: Role | None, scope: Scope | None) -> tuple[tuple[Scope, Role], ...]:
+def remove_grants(
+    name: str, role: Role | None, scope: Scope | None, *, keep_an_admin: bool = True
+) -> tuple[tuple[Scope, Role], ...]:
     """Remove the grants of this role (None: any) at exactly this scope (None: any); what was removed.
 
-    Raises: NotFound.
+    Raises: NotFound; LastAdmin where an admin's grant goes and no other person's covers its scope, unless
+    `keep_an_admin` is False. Nothing is removed then: the transaction must not commit.
     """
     sql.require_transaction()
+    # One revocation at a time: two admins who take each other's grant would each see the other's still there. A lock of
+    # its own, since whoever closes a resume holds its grants' rows, and waits for no revocation of somebody else's.
+    sql.lock_request("revoke a role")
     matching = Q(principal_id=require_principal(name))
     if role is not None:
         matching &= Q(role=role.value)
@@ -89,8 +96,21 @@ def remove_grants(name: str, role: Role | None, scope: Scope | None) -> tuple[tu
         matching &= Q(scope=scope.text)
     # The lock makes two revocations at once agree on who removed what.
     rows = list(Grant.objects.select_for_update().filter(matching).order_by("scope", "role"))
+    removed = tuple((Scope(row.scope), Role(row.role)) for row in rows)
+    managed = [at for at, taken in removed if taken is Role.ADMIN and has_admin(at)] if keep_an_admin else []
+    reach(Point.BEFORE_WRITE)
     Grant.objects.filter(pk__in=[row.pk for row in rows]).delete()
-    return tuple((Scope(row.scope), Role(row.role)) for row in rows)
+    for at in managed:
+        if not has_admin(at):
+            raise LastAdmin(name, at.text)
+    return removed
+
+
+def has_admin(scope: Scope) -> bool:
+    """Whether an admin's grant of an active person covers the scope. A service does not count: it never signs in."""
+    covering = [prefix for prefix in scope.prefixes if prefix]
+    people = Grant.objects.filter(principal__is_service=False, principal__user__is_active=True)
+    return people.filter(scope__in=covering, role=Role.ADMIN.value).exists()
 
 
 # -- tokens ------------------------------------------------------------------------------------------

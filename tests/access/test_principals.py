@@ -1,17 +1,19 @@
 """People and services: made once, whoever makes them at once."""
 
 import secrets
+from functools import partial
 
 import pytest
 from django.contrib.auth import get_user_model
 
 from suspensions.domain.access import PrincipalValue
-from suspensions.domain.errors import AlreadyExists, InvalidRequest, NotFound
+from suspensions.domain.errors import AlreadyExists, InvalidRequest, LastAdmin, NotFound
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.values import SYSTEM, Actor
 from suspensions.operations import access
 from suspensions.queries import access as queries
+from tests.concurrency.meeting import contend
 from tests.support.builders import fresh_scope
 from tests.support.threads import together
 
@@ -111,6 +113,59 @@ def test_a_grant_or_token_needs_its_principal(name: str) -> None:
     ):
         with pytest.raises(NotFound):
             attempt()
+
+
+# -- the last admin ----------------------------------------------------------------------------------
+
+
+def make_admin(name: str, scope: Scope, *, service: bool = False) -> str:
+    access.make_principal(name, service=service, by=SYSTEM)
+    access.grant_role(name, Role.ADMIN, scope, SYSTEM)
+    return name
+
+
+def test_the_last_admin_of_a_scope_stays(name: str) -> None:
+    scope = fresh_scope()
+    make_admin(name, scope)
+    # None of these manages access in all of the scope: a part, another role, a service, an account that is closed.
+    make_admin(f"{name}-part", Scope.parse(f"{scope}/p=1"))
+    make_admin(f"{name}-service", scope, service=True)
+    make_admin(f"{name}-closed", scope)
+    access.grant_role(f"{name}-part", Role.OPERATOR, scope, SYSTEM)
+    get_user_model().objects.filter(username=f"{name}-closed").update(is_active=False)
+
+    for role, at in ((Role.ADMIN, scope), (None, scope), (Role.ADMIN, None), (None, None)):
+        with pytest.raises(LastAdmin, match=f"{name} is the last admin of {scope.text}"):
+            access.revoke_role(name, role, at, SYSTEM)
+    assert access.caller_for_user(get_user_model().objects.get(username=name)).roles_at(scope) == {Role.ADMIN}
+    assert access.has_admin(scope)
+
+
+def test_an_admin_goes_where_another_covers_the_scope(name: str) -> None:
+    wide = fresh_scope()
+    scope = Scope.parse(f"{wide}/p=1")
+    make_admin(f"{name}-above", wide)
+    make_admin(name, scope)
+
+    assert access.revoke_role(name, Role.ADMIN, scope, SYSTEM) == ((scope, Role.ADMIN),)
+
+
+def test_whoever_manages_nothing_is_no_last_admin(name: str) -> None:
+    """A service's or a closed account's grant is no way to manage access, so nothing is lost with it."""
+    scope = fresh_scope()
+    make_admin(name, scope, service=True)
+    assert access.revoke_role(name, None, None, SYSTEM) == ((scope, Role.ADMIN),)
+
+
+def test_two_admins_who_take_each_others_grant_leave_one(name: str) -> None:
+    scope = fresh_scope()
+    names = [make_admin(f"{name}-{each}", scope) for each in "ab"]
+    calls = [partial(access.revoke_role, each, Role.ADMIN, scope, SYSTEM) for each in names]
+
+    outcomes = contend(calls, alone=True)
+
+    assert sorted(str(outcome.code) for outcome in outcomes) == ["None", "invalid_state"]
+    assert access.has_admin(scope)
 
 
 def test_a_name_in_other_letters_is_another(name: str) -> None:

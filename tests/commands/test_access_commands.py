@@ -148,6 +148,16 @@ def test_revoke_alone_takes_everything(granted: str) -> None:
     assert len(out.splitlines()) == 3
 
 
+def test_the_machine_may_take_the_last_admin_and_hears_how_to_make_one(name: str, scope: str) -> None:
+    run("grant", name, "admin", "--scope", scope)
+    out, errors = run("revoke", name, "admin")
+    assert out == f"{name} is no longer admin at {scope}\n"
+    assert errors == f"nobody is admin of {scope} any more; manage.py grant NAME admin --scope {scope} makes one\n"
+    run("grant", name, "admin", "--scope", scope)
+    run("grant", f"{name}-b", "admin", "--scope", scope)
+    assert run("revoke", name, "admin")[1] == ""
+
+
 def test_revoking_nothing_is_an_error(granted: str, scope: str) -> None:
     assert "nothing was revoked" in refused("revoke", granted, "bus", "--scope", scope)
     assert "nothing was revoked" in refused("revoke", granted, "approver", "--scope", f"{scope}/p=1")

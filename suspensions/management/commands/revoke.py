@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
+from suspensions.domain.policy import Role
 from suspensions.domain.values import SYSTEM
 from suspensions.management.words import one_line_errors, read_role, read_scope
 from suspensions.operations import access
@@ -27,8 +28,13 @@ class Command(BaseCommand):
         role = None if options["role"] is None else read_role(options["role"])
         scope = None if options["scope"] is None else read_scope(options["scope"])
         with one_line_errors():
-            removed = access.revoke_role(name, role, scope, SYSTEM)
+            # Whoever is here can grant without being admin, so the last admin may go too; a scope is given up so.
+            removed = access.revoke_role(name, role, scope, SYSTEM, keep_an_admin=False)
         if not removed:
             raise CommandError(f"{name} holds no such grant; nothing was revoked")
         for at, taken in removed:
             self.stdout.write(f"{name} is no longer {taken} at {at}")
+            if taken is Role.ADMIN and not access.has_admin(at):
+                self.stderr.write(
+                    f"nobody is admin of {at} any more; manage.py grant NAME admin --scope {at} makes one"
+                )

@@ -91,6 +91,8 @@ class GrantRow:
     at: datetime
     own: bool = False
     may_revoke: bool = False
+    lost: str = ""
+    """What is lost with it, asked before it is revoked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from django.contrib import messages
@@ -185,6 +185,9 @@ def _render(
     grants = [grant for grant in every_grant if _may_see(grant, admin, visit.caller.principal)]
     beyond = {grant.principal for grant in every_grant if not any(own.covers(grant.scope) for own in admin)}
     mine = set(everybody) - beyond
+    held: dict[tuple[str, Role], list[Scope]] = {}
+    for grant in every_grant:
+        held.setdefault((grant.principal, grant.role), []).append(grant.scope)
     tokens = [
         token for token in access.list_tokens() if token.principal in mine or token.principal == visit.caller.principal
     ]
@@ -198,7 +201,7 @@ def _render(
         banner = Banner("stop", "Nothing was changed.", typed.fault, alert=True)
     page = AccessPage(
         chrome=visit.chrome("People and access"),
-        grants=[_grant_row(visit, grant, names, everybody, admin) for grant in grants],
+        grants=[_grant_row(visit, grant, names, everybody, admin, held) for grant in grants],
         tokens=[_token_row(visit, token, names, mine) for token in tokens],
         issuers=[_issuer_row(one, names) for one in registered],
         is_admin=bool(admin),
@@ -240,6 +243,7 @@ def _grant_row(
     names: Mapping[str, str],
     everybody: Mapping[str, PrincipalValue],
     admin: Reach,
+    held: Mapping[tuple[str, Role], Sequence[Scope]],
 ) -> GrantRow:
     person = everybody.get(grant.principal)
     return GrantRow(
@@ -253,7 +257,28 @@ def _grant_row(
         at=grant.created_at,
         own=grant.principal == visit.caller.principal,
         may_revoke=any(scope.covers(grant.scope) for scope in admin),
+        lost=_lost(visit, grant, names, held[grant.principal, grant.role]),
     )
+
+
+_ALLOWS = {
+    Role.VIEWER: "read what is",
+    Role.AGENT: "create, start or finish runs",
+    Role.BUS: "admit agents' replies",
+    Role.APPROVER: "decide",
+    Role.OPERATOR: "cancel, expire or close runs",
+    Role.ADMIN: "manage access",
+}
+
+
+def _lost(visit: Visit, grant: GrantValue, names: Mapping[str, str], alike: Sequence[Scope]) -> str:
+    """What the holder cannot do any more without this grant; nothing where another `alike`, of its role, covers it."""
+    for scope in alike:
+        if scope != grant.scope and scope.covers(grant.scope):
+            return f"Nothing changes by it: {grant.role.value} in {scope.text} covers this too."
+    own = grant.principal == visit.caller.principal
+    who = "You" if own else names.get(grant.principal, grant.principal)
+    return f"{who} will not be able to {_ALLOWS[grant.role]} in {grant.scope.text} any more."
 
 
 def _token_row(visit: Visit, token: TokenValue, names: Mapping[str, str], mine: set[str]) -> TokenRow:
