@@ -77,6 +77,13 @@
 
   // -- the sentence and the button ---------------------------------------------------------------------------
 
+  // Whether a call was only a line so far: whoever approves it has not seen all that will run.
+  const unopened = (call) => {
+    const fold = call.querySelector(":scope > .call-fold");
+    if (fold?.open) fold.dataset.seen = "";
+    return Boolean(fold) && !("seen" in fold.dataset);
+  };
+
   const answer = (call, kind) => {
     if (kind !== "approval") {
       const what = chosen(call, "kind");
@@ -86,7 +93,7 @@
     const what = chosen(call, "decision");
     if (!what) return { text: "is not decided yet" };
     if (what === "deny") return { count: "deny", text: "deny" };
-    if (what === "approve") return { count: "approve", text: "approve as asked" };
+    if (what === "approve") return { count: "approve", text: "approve as asked", unopened: unopened(call) };
     const changed = check(call);
     if (changed === null) return { text: "is no JSON yet" };
     return { count: "approve", text: changed ? `approve with ${plural(changed, "change")}` : "approve, nothing edited yet" };
@@ -107,6 +114,7 @@
     const element = form();
     if (!element) return;
     const kind = element.dataset.kind, calls = $$(element, "[data-call]");
+    calls.forEach(unopened);
     const answers = calls.map((call) => answer(call, kind));
     const complete = answers.every((one) => one.count);
     const send = element.querySelector("[data-send]"), words = send.querySelector("[data-label]");
@@ -134,7 +142,10 @@
     if (answers.length <= 4) return answers.map((one, index) => [`Call ${index + 1}`, one.text]);
     const groups = Map.groupBy ? Map.groupBy(answers, (one) => one.text) : answers.reduce(
       (map, one) => map.set(one.text, [...(map.get(one.text) ?? []), one]), new Map());
-    return [...groups].map(([text, ones]) => [String(ones.length), text.replace(/^is /, "")]);
+    return [...groups].map(([text, ones]) => {
+      const unread = ones.filter((one) => one.unopened).length;
+      return [String(ones.length), text.replace(/^is /, "") + (unread ? `, ${unread} of them unopened` : "")];
+    });
   };
 
   // -- events ---------------------------------------------------------------------------------------------------
@@ -158,6 +169,12 @@
     for (const radio of $$(form(), `input[name$="-decision"][value="${wanted}"]`)) radio.checked = true;
     refresh();
   });
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-open-all]")) return;
+    for (const fold of $$(form(), ".call-fold")) { fold.open = true; delete fold.dataset.byKeys; }
+  });
+  document.addEventListener("toggle", (event) => { if (event.target.matches?.("form#decision .call-fold[open]")) refresh(); }, true);
 
   // An edit that is no JSON is stopped here, at its field, before it is refused over there.
   document.addEventListener("submit", (event) => {

@@ -366,11 +366,22 @@ def test_one_choice_for_forty_calls_sends_nothing_and_can_be_changed(stage: Stag
     page.click("[data-choose-all=deny]")
     expect(page.locator("[data-label]")).to_have_text("Deny 40")
     page.click("[data-choose-all=approve]")
+    # Most of them were never more than a line, and who sends that is told so.
+    expect(page.locator("[data-sentence]")).to_have_text("40 approve as asked, 37 of them unopened.")
     expect(page.locator("#call-7 .chosen")).to_have_text("approve", use_inner_text=True)
     page.click("#call-7 summary")
     page.check("#call-7 input[value=deny]")
     expect(page.locator("[data-label]")).to_have_text("Approve 39, deny 1")
     assert stage.posts == []
+
+
+def test_many_calls_are_opened_by_one_press(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    page.click("[data-open-all]")
+    expect(page.locator(".call-fold[open]")).to_have_count(40)
+    page.click("[data-choose-all=approve]")
+    expect(page.locator("[data-sentence]")).to_have_text("40 approve as asked.")
+    expect(stage.open("pause").locator("[data-open-all]")).to_have_count(0)
 
 
 def test_a_form_on_its_way_says_so_and_keeps_its_place(stage: Stage) -> None:
