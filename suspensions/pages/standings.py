@@ -218,18 +218,22 @@ def _lost(
     return banner
 
 
+def answered_words(admission: Admission, decided: Mapping[str, Mapping[str, Any]], who: str, now: datetime) -> str:
+    """Who decided what, and how long ago: "You approved this 2 s ago", as a sentence."""
+    verbs = {_VERBS.get(made["outcome"], "decided") for made in decided.values()} or {"answered"}
+    verb = verbs.pop() if len(verbs) == 1 else "decided"
+    return f"{who} {verb} this {duration(now - admission.admitted_at)} ago."
+
+
 def _lost_to(
     admission: Admission, decided: Mapping[str, Mapping[str, Any]], calls: Sequence[CallView], reader: Reader
 ) -> Banner:
     """For whoever lost to another answer, maybe to one of their own."""
-    ago = duration(reader.now - admission.admitted_at)
-    verbs = {_VERBS.get(made["outcome"], "decided") for made in decided.values()} or {"answered"}
-    verb = verbs.pop() if len(verbs) == 1 else "decided"
     who = reader.name(admission.admitted_by.principal)
     mine = "This other decision" if who == "You" else "Your decision"
     return Banner(
         "stop",
-        f"{who} {verb} this {ago} ago. {mine} was not taken.",
+        f"{answered_words(admission, decided, who, reader.now)} {mine} was not taken.",
         alert=True,
         aside=_KEPT,
         calls=[CallOutcome(call.number, call.tool, call.outcome) for call in calls if call.outcome],

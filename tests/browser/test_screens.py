@@ -164,6 +164,7 @@ SCREENS = {
     "queue-selected": Screen(_at("/"), _select),
     "together": Screen(_together("bulk-1", "bulk-2", "three")),
     "together-decided": Screen(_together("bulk-3", "bulk-4"), _deny_all),
+    "together-again": Screen(_together("decided", "done")),
     "pause": Screen(_pause("two")),
     "pause-typed": Screen(_pause("two"), _edit_and_deny),
     "pause-faulty": Screen(_pause("three"), _send_faulty),

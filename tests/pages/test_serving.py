@@ -331,6 +331,30 @@ def test_a_bulk_decision_tells_what_was_refused_and_changes_nothing_again(dana: 
         assert "its time ran out" in answer
 
 
+def test_what_was_decided_together_says_so_when_one_comes_back(dana: Person, scope: str) -> None:
+    """Back shows no alarm about what the reader just did: who decided it, when, and where the receipt is."""
+    at = Scope.parse(scope)
+    pauses = [b.make_pause(at) for _ in range(3)]
+    ids = [pause.id for pause in pauses]
+    posted: dict[str, Any] = fields(dana.client.get("/together", {"id": ids})) | {"id": ids, "decision": "approve"}
+    rival = make_person(scope, display="Priya Raman")
+    assert decide(rival, pauses[0], "deny").status_code == 303
+    dana.client.post("/together/decision", posted)
+
+    again = dana.client.get("/together", {"id": ids})
+    assert again.status_code == 200
+    page = text(again)
+    assert "3 decided already." in page
+    assert len(re.findall(r": You approved this \d+ s ago\.", page)) == 2
+    assert re.search(r": Priya Raman denied this \d+ s ago\.", page)
+    for pause in pauses:
+        assert f'class="receipt" href="/receipts/admission/{pause.run_id}/{pause.id}"' in page
+    assert "waits no more" not in page
+    assert "banner-soon" not in page
+    refused = text(dana.client.post("/together/decision", posted | {"decision": "deny"}))
+    assert re.search(r"1 approved by you \d+ s earlier", refused)
+
+
 # -- what a page costs -------------------------------------------------------------------------------------------
 
 

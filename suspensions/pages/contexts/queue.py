@@ -124,6 +124,8 @@ class LeftOut:
     what: str
     about: str
     why: str
+    receipt_href: str = ""
+    """Of the answer that it has already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ class BulkPage:
     same: Sequence[BulkMember]
     warnings: Sequence[TextWarning]
     left_out: Sequence[LeftOut]
+    answered: Sequence[LeftOut] = ()
+    """Those that were decided already, by whom and when: nothing is wrong with them."""
     empty: Empty | None = None
     note: str = ""
 

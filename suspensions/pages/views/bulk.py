@@ -34,7 +34,7 @@ from suspensions.pages.folding import fold
 from suspensions.pages.formats import duration
 from suspensions.pages.refusals import problem_of
 from suspensions.pages.rendering import render_page
-from suspensions.pages.standings import outcomes_of, summary
+from suspensions.pages.standings import answered_words, outcomes_of, summary
 from suspensions.pages.visits import Visit, signed_in
 from suspensions.queries.bulk import PinnedPause, read_pinned
 from suspensions.queries.pause_page import read_pause
@@ -55,6 +55,7 @@ def show(visit: Visit) -> HttpResponse:
 
 def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
     fitting, left_out = _sort_out(visit, selected)
+    answered = [one for one in left_out if one.receipt_href]
     calls = [call for pause in fitting for call in pause.pending]
     compared = compare([call.arguments for call in calls])
     pauses: list[BulkPause] = []
@@ -78,7 +79,8 @@ def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
         pauses=pauses,
         same=[BulkMember(name, fold(value)) for name, value in compared.same],
         warnings=_warnings(fitting),
-        left_out=left_out,
+        left_out=[one for one in left_out if not one.receipt_href],
+        answered=answered,
         empty=None
         if fitting
         else Empty(
@@ -87,7 +89,7 @@ def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
             Link("Back to the queue", visit.href("queue")),
         ),
     )
-    return render_page(visit.request, "suspensions/bulk.html", page, status=200 if fitting else 409)
+    return render_page(visit.request, "suspensions/bulk.html", page, status=200 if fitting or answered else 409)
 
 
 def _warnings(fitting: Sequence[PinnedPause]) -> list[TextWarning]:
@@ -112,10 +114,31 @@ def _sort_out(visit: Visit, selected: Sequence[PinnedPause]) -> tuple[list[Pinne
         if not why and {call.name for call in pause.pending} != {tool}:
             why = "It is not of the same tool alone."
         if why:
-            left_out.append(LeftOut(visit.href("pause", pause.id), _what(pause), _about(pause), why))
+            left_out.append(_answered(visit, pause) or _left_out(visit, pause, why))
         else:
             fitting.append(pause)
     return fitting, left_out
+
+
+def _left_out(visit: Visit, pause: PinnedPause, why: str, receipt_href: str = "") -> LeftOut:
+    return LeftOut(visit.href("pause", pause.id), _what(pause), _about(pause), why, receipt_href)
+
+
+def _answered(visit: Visit, pause: PinnedPause) -> LeftOut | None:
+    """By whom and when it was decided already, as its own page says it; None where it was not."""
+    if pause.is_waiting:
+        return None
+    read = read_pause(visit.everywhere, pause.id)
+    if read.admission is None:
+        return None
+    who = _who(visit, read.admission.admitted_by.principal)
+    words = answered_words(read.admission, outcomes_of(read), who or "You", visit.again().now)
+    return _left_out(visit, pause, words, visit.href("receipt", "admission", read.admission.version.run_id, pause.id))
+
+
+def _who(visit: Visit, principal: str) -> str:
+    """The name to show somebody by; empty for the reader."""
+    return "" if principal == visit.caller.principal else display_names([principal]).get(principal, principal)
 
 
 def _why_not(visit: Visit, pause: PinnedPause) -> str:
@@ -199,8 +222,7 @@ def _why_refused(visit: Visit, suspension_id: str, refusal: CortexError) -> str:
     read = read_pause(visit.everywhere, suspension_id)
     now = visit.again().now
     if read.admission is not None:
-        by = read.admission.admitted_by.principal
-        name = display_names([by]).get(by, by)
+        name = _who(visit, read.admission.admitted_by.principal) or "you"
         ago = duration(now - read.admission.admitted_at)
         return f"{summary(outcomes_of(read)) or 'answered'} by {name} {ago} earlier"
     stand = read.stand(now)
