@@ -64,7 +64,11 @@
       for (;;) {
         this.space();
         const start = this.at;
-        if (this.peek() !== '"') this.fail("a name in quotes is expected");
+        if (this.peek() !== '"') {
+          // Half of the world writes 60,00.
+          const comma = /\d,$/.test(this.text.slice(0, start)) && /\d/.test(this.peek() ?? "");
+          this.fail(comma ? "a fraction is written with a point, as in 60.00" : "a name in quotes is expected");
+        }
         const name = JSON.parse(this.string("a name"));
         if (names.has(name)) this.fail(`the name ${JSON.stringify(name)} stands twice`, start);
         names.add(name);

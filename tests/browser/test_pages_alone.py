@@ -157,6 +157,8 @@ def test_an_edit_shows_its_difference_and_keeps_every_digit(stage: Stage) -> Non
         ('{"a": 1, "a": 2}', "stands twice"),
         ('{"a": 01}', "at character 7"),
         ('{"a": NaN}', "at character 7 a value is expected"),
+        ('{"a": 60,00}', "at character 10 a fraction is written with a point, as in 60.00"),
+        ('{"a": 60, b: 1}', "at character 11 a name in quotes is expected"),
         ('{"a": 1} x', "more text follows"),
         ("", "a value is expected"),
         ("[1,]", "a value is expected"),
