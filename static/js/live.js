@@ -31,7 +31,7 @@
   };
   const untoast = (id) => document.getElementById(id)?.remove();
 
-  const signIn = () => `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`;
+  const signIn = () => `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}&ended=1`;
   const isPoll = (event) => Boolean(event.detail.elt?.closest?.("[data-poll]")) && !event.detail.elt.closest("[data-show-new]");
 
   // -- polls ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
@@ -26,12 +27,21 @@ def lead_to_sign_in(request: HttpRequest) -> HttpResponse:
     back = place_of(request)
     if request.method == "POST":
         keep(request, back)
-    href = f"{reverse('pages:sign_in')}?{urlencode({'next': back, 'ended': '1'})}"
+    query = {"next": back} | ({"ended": "1"} if had_session(request) else {})
+    href = f"{reverse('pages:sign_in')}?{urlencode(query)}"
     if wants_fragment(request):
         return HttpResponse(status=401, headers={"HX-Redirect": href, "Vary": "HX-Request"})
     if back == "/" and request.method == "GET":
         href = reverse("pages:sign_in")
     return HttpResponseRedirect(href, status=303 if request.method == "POST" else 302)
+
+
+def had_session(request: HttpRequest) -> bool:
+    """Whether the browser was signed in before: it shows a session, or sends what only a page of ours sends.
+
+    Who follows a link for the first time must not be told that something of theirs ended.
+    """
+    return settings.SESSION_COOKIE_NAME in request.COOKIES or request.method == "POST" or wants_fragment(request)
 
 
 def place_of(request: HttpRequest) -> str:

@@ -153,13 +153,13 @@ def test_a_poll_after_the_session_ended_brings_no_form_and_stops(agent: Agent, v
         page.clock.run_for(6_000)
     assert got.value.status == 401
     expect(page.locator("#toasts")).to_contain_text("Your session ended")
-    expect(page.locator("#toasts a")).to_have_attribute("href", "/sign-in/?next=%2F")
+    expect(page.locator("#toasts a")).to_have_attribute("href", "/sign-in/?next=%2F&ended=1")
     assert page.locator("input[type=password]").count() == 0
     asked = len(polls)
     page.clock.run_for(60_000)
     assert len(polls) == asked
     page.click("#toasts a")
-    expect(page.locator("h1")).to_have_text("Sign in")
+    expect(page.locator("h1")).to_have_text("Sign in again")
 
 
 def test_what_stands_tells_by_itself_that_a_worker_picked_it_up(agent: Agent, visit: Callable[..., Visitor]) -> None:

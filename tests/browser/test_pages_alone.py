@@ -446,7 +446,7 @@ def test_a_poll_after_the_session_ended_says_so_stops_and_leaves_the_page(stage:
     page = stage.open("queue")
     page.clock.run_for(6_000)
     expect(page.locator("#toasts")).to_contain_text("Your session ended")
-    expect(page.locator("#toasts a")).to_have_attribute("href", "/sign-in/?next=%2Fsample%2Fqueue")
+    expect(page.locator("#toasts a")).to_have_attribute("href", "/sign-in/?next=%2Fsample%2Fqueue&ended=1")
     polls = len(stage.asked)
     page.clock.run_for(60_000)
     assert len(stage.asked) == polls

@@ -235,8 +235,10 @@ def ines(
         found.page.goto("/sign-in/?ended=1")
         draw(found.page, PICTURES / f"sign-in-{request.param}.png")
         assert faults(found.page) == []
+        found.page.goto("/runs/")
+        draw(found.page, PICTURES / f"sign-in-first-{request.param}.png")
         sign_in(found.page, found.name)
-        found.page.wait_for_url("**/")
+        found.page.wait_for_url("**/runs/")
         yield request.param, found
 
 

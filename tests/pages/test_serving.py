@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -312,6 +313,20 @@ def test_a_session_that_ended_answers_htmx_with_no_form(pause: Suspension) -> No
     for response in (client.get(address, headers=headers), client.post(f"{address}/decision", headers=headers)):
         assert (response.status_code, response.content) == (401, b"")
         assert response.headers["HX-Redirect"] == f"/sign-in/?next=%2Fsuspensions%2F{pause.id}&ended=1"
+
+
+def test_only_who_was_signed_in_is_told_that_a_session_ended(dana: Person, pause: Suspension) -> None:
+    address = f"/suspensions/{pause.id}"
+    first = Client().get(address, follow=True)
+    assert "Sign in to open the page you were given" in text(first)
+    assert "session ended" not in text(first)
+    assert f'name="next" value="{address}"' in text(first)
+    assert "<h1>Sign in</h1>" in text(Client().get("/", follow=True))
+    Session.objects.get(session_key=dana.client.session.session_key).delete()
+    again = dana.client.get(address, follow=True)
+    assert "Sign in again" in text(again)
+    assert "Your session ended." in text(again)
+    assert "Sign in again" in text(Client().post(f"{address}/decision", follow=True))
 
 
 def test_a_bulk_decision_tells_what_was_refused_and_changes_nothing_again(dana: Person, scope: str) -> None:
