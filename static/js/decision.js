@@ -120,6 +120,11 @@
     const send = element.querySelector("[data-send]"), words = send.querySelector("[data-label]");
     words.dataset.plain ??= words.textContent;
     words.textContent = complete ? label(answers, kind) : words.dataset.plain;
+    const next = element.querySelector("[data-send-next]");
+    if (next) {
+      next.dataset.plain ??= next.textContent;
+      next.textContent = complete ? `${label(answers, kind)}, open next` : next.dataset.plain;
+    }
     // Denying is the safe one: its button is plain. Anything that may run is not.
     send.classList.toggle("primary", !complete || answers.some((one) => one.count !== "deny"));
     for (const [index, call] of calls.entries()) {
@@ -129,17 +134,27 @@
     const sentence = element.querySelector("[data-sentence]");
     sentence.dataset.plain ??= sentence.textContent;
     if (!answers.some((one) => one.count)) { sentence.textContent = sentence.dataset.plain; return; }
-    sentence.replaceChildren(...summary(answers).flatMap(([who, text], place) => {
+    sentence.replaceChildren(...summary(answers, names(calls)).flatMap(([who, text], place) => {
       const strong = document.createElement("strong");
       strong.textContent = who;
       return [place ? " · " : "", strong, ` ${text}`];
     }), ".");
   };
 
+  // Each call by its tool, with its number where one tool is called twice.
+  const names = (calls) => {
+    const tools = calls.map((call) => call.querySelector("h2[id$='-tool']").textContent);
+    return tools.map((tool, index) => {
+      const short = tool.length > LONGEST_NAME ? `${tool.slice(0, LONGEST_NAME - 1)}…` : tool;
+      return tools.indexOf(tool) === tools.lastIndexOf(tool) ? short : `${index + 1} ${short}`;
+    });
+  };
+  const LONGEST_NAME = 40;
+
   // Up to four calls by name; beyond that, how many of each, so that the dock stays a line.
-  const summary = (answers) => {
+  const summary = (answers, tools) => {
     if (answers.length === 1) return [["This call:", answers[0].text]];
-    if (answers.length <= 4) return answers.map((one, index) => [`Call ${index + 1}`, one.text]);
+    if (answers.length <= 4) return answers.map((one, index) => [tools[index], one.text]);
     const groups = Map.groupBy ? Map.groupBy(answers, (one) => one.text) : answers.reduce(
       (map, one) => map.set(one.text, [...(map.get(one.text) ?? []), one]), new Map());
     return [...groups].map(([text, ones]) => {
@@ -150,7 +165,20 @@
 
   // -- events ---------------------------------------------------------------------------------------------------
 
-  document.addEventListener("change", (event) => { if (event.target.closest("form#decision")) refresh(); });
+  document.addEventListener("change", (event) => {
+    if (!event.target.closest("form#decision")) return;
+    refresh();
+    // By key one goes on to the next call instead; `m` is the way to the note.
+    if (event.isTrusted && event.target.value === "deny") uncover(event.target.closest("[data-call]").querySelector("[data-note]"));
+  });
+
+  // Who denies says why: the note comes out from under the bar that lies over the page's end.
+  const uncover = (note) => {
+    const dock = form().querySelector(".dock");
+    const end = getComputedStyle(dock).position === "sticky" ? dock.getBoundingClientRect().top : innerHeight;
+    const over = note.getBoundingClientRect().bottom + 12 - end;
+    if (over > 0) scrollBy({ top: over, behavior: "instant" });
+  };
   document.addEventListener("input", (event) => { if (event.target.matches("[data-editor]")) refresh(); });
   document.addEventListener("htmx:afterSwap", refresh);
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from suspensions.domain.limits import MAX_NOTE
 from suspensions.domain.odd_text import segments
 from suspensions.pages import formats
 from suspensions.pages.contexts import Deadline, Folded, Typed
@@ -180,6 +181,12 @@ def receipt(kind: str, href: str = "") -> SafeString:
     if href:
         return format_html('<a class="receipt" href="{}">{}</a>', href, inside)
     return format_html('<span class="receipt">{}</span>', inside)
+
+
+@register.simple_tag
+def note_limit() -> int:
+    """How many characters a note may have."""
+    return MAX_NOTE
 
 
 @register.simple_tag

@@ -115,9 +115,59 @@ def test_the_button_says_what_will_be_sent_after_the_first_choice(stage: Stage) 
     send = page.locator("[data-send] [data-label]")
     expect(send).to_have_text("Send both decisions")
     page.check(FIRST.format("approve"))
-    expect(page.locator("[data-sentence]")).to_contain_text("Call 2 is not decided yet")
+    tools = page.locator("[data-call] h2").all_inner_texts()
+    said = page.locator("[data-sentence]")
+    expect(said).to_have_text(f"{tools[0]} approve as asked · {tools[1]} is not decided yet.")
+    onward = page.locator("button[name=then]")
+    expect(onward).to_have_text("Decide and open next")
     page.check(SECOND.format("deny"))
+    expect(said).to_have_text(f"{tools[0]} approve as asked · {tools[1]} deny.")
     expect(send).to_have_text("Approve 1, deny 1")
+    expect(onward).to_have_text("Approve 1, deny 1, open next")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_chosen_deny_looks_unlike_a_chosen_approve(stage: Stage, width: int) -> None:
+    stage.page.set_viewport_size({"width": width, "height": 844})
+    page = stage.open("pause")
+    looks = []
+    for place, decision in ((FIRST, "approve"), (SECOND, "deny")):
+        page.check(place.format(decision))
+        label = page.locator(f"{place.format(decision)} + span")
+        looks.append(label.evaluate("one => [getComputedStyle(one).color, getComputedStyle(one).backgroundColor]"))
+    assert looks[0][0] != looks[1][0]
+    assert looks[0][1] != looks[1][1]
+    expect(page.locator(f"{SECOND.format('deny')} + span > svg")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 664), (1440, 700)])
+def test_whoever_denies_sees_where_the_reason_goes(stage: Stage, width: int, height: int) -> None:
+    stage.page.set_viewport_size({"width": width, "height": height})
+    page = stage.open("pause")
+    gap = (
+        "document.querySelector('.dock').getBoundingClientRect().top"
+        " - document.getElementById('call-0-note').getBoundingClientRect().%s"
+    )
+    # The note begins above the bar and ends under it.
+    page.evaluate(f"scrollBy(0, 8 - ({gap % 'top'}))")
+    page.check(FIRST.format("approve"))
+    assert page.evaluate(gap % "bottom") < 0
+    page.check(FIRST.format("deny"))
+    assert page.evaluate(gap % "bottom") >= 0
+
+
+def test_a_note_says_how_much_is_left_before_it_is_too_long(stage: Stage) -> None:
+    page = stage.open("pause")
+    note, left = page.locator("#call-0-note"), page.locator("#call-0-note-left")
+    note.fill("x" * 8_999)
+    expect(left).to_have_count(0)
+    note.fill("x" * 9_000)
+    expect(left).to_have_text("9,000 of 10,000 characters")
+    # One sign, however many units it is written in.
+    note.fill("\N{OK HAND SIGN}" * 10_002)
+    expect(left).to_have_text("2 characters too many: a note has at most 10,000")
+    note.fill("Not in this fare.")
+    expect(left).to_have_count(0)
 
 
 def test_denying_everything_is_the_safe_press_and_looks_plain(stage: Stage) -> None:
