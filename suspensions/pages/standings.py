@@ -104,7 +104,7 @@ def standing(
     shown = decided_calls(calls, decided)
     banner = _lost(read, stand, decided, shown, reader) if refusal is not None else _plain(read, stand, decided, reader)
     receipts = [
-        ReceiptLink(kind, reader.receipt_href[kind])
+        ReceiptLink(kind, reader.receipt_href[kind], f"Receipt of the {_receipt_of(kind, read.pause.reason)}")
         for kind, there in (
             ("admission", read.admission),
             ("start" if isinstance(read.outcome, Start) else "expiry", read.outcome),
@@ -122,6 +122,10 @@ def standing(
     )
 
 
+def _receipt_of(kind: str, reason: Reason) -> str:
+    return kind if kind != "admission" else "decision" if reason is Reason.APPROVAL else "answer"
+
+
 def _plain(read: PauseRead, stand: Stand, decided: Mapping[str, Mapping[str, Any]], reader: Reader) -> Banner:
     """For whoever opens the page."""
     admission = read.admission
@@ -136,7 +140,8 @@ def _plain(read: PauseRead, stand: Stand, decided: Mapping[str, Mapping[str, Any
     else:
         title = f"{who} answered this: {what}."
     tone, text = _afterwards(read, stand)
-    return Banner(tone, title, f"{text} Decided at", at=admission.admitted_at)
+    verb = "Decided" if read.pause.reason is Reason.APPROVAL else "Answered"
+    return Banner(tone, title, f"{text} {verb} by {'you' if who == 'You' else who} at", at=admission.admitted_at)
 
 
 def _afterwards(read: PauseRead, stand: Stand) -> tuple[str, str]:

@@ -175,9 +175,9 @@ def run_state(name: str) -> SafeString:
 
 
 @register.simple_tag
-def receipt(kind: str, href: str = "") -> SafeString:
-    """A receipt: a box with a capital, and a link where it leads somewhere."""
-    inside = format_html("{}{}", icon(_RECEIPT_ICONS[kind]), kind.capitalize())
+def receipt(kind: str, href: str = "", words: str = "") -> SafeString:
+    """A receipt: a box with a capital, and a link where it leads somewhere; `words` say it to who may not know it."""
+    inside = format_html("{}{}", icon(_RECEIPT_ICONS[kind]), words or kind.capitalize())
     if href:
         return format_html('<a class="receipt" href="{}">{}</a>', href, inside)
     return format_html('<span class="receipt">{}</span>', inside)

@@ -43,7 +43,8 @@ def test_a_pause_is_decided_in_the_browser_and_taken_by_its_worker(agent: Agent,
     page.click("[data-send]")
 
     expect(page.locator("#decision")).to_contain_text("Decided: 1 approved, 1 denied.")
-    expect(page.locator("#decision")).to_contain_text("No worker has picked it up yet.")
+    expect(page.locator("#decision")).to_contain_text("No worker has picked it up yet. Decided by you at")
+    expect(page.locator("#decision a.receipt")).to_have_text("Receipt of the decision")
     assert page.url.endswith(f"/suspensions/{pause['id']}")
 
     taken = agent.take()
@@ -130,6 +131,12 @@ def test_what_was_true_of_an_open_pause_goes_with_the_form(agent: Agent, dana: V
     expect(page.locator("#decision")).to_contain_text("1 approved")
     for gone in while_open:
         expect(gone).to_be_hidden()
+    # Nothing stays of its place either: no rule, no gap.
+    bound = page.locator(".rail section", has_text="Bound to")
+    assert bound.evaluate("one => [getComputedStyle(one).borderTopWidth, getComputedStyle(one).paddingTop]") == [
+        "0px",
+        "0px",
+    ]
     expect(page.locator("h1")).to_have_text("care-desk asked to make 1 call")
     expect(page).to_have_title("care-desk asked to make 1 call · Cortex")
 

@@ -456,13 +456,13 @@ def pause_decided() -> c.PausePage:
         call(1, "send_certificate", CERTIFICATE, outcome="denied"),
     ]
     banner = c.Banner(
-        "good", "Decided: 1 approved, 1 denied.", "No worker has picked it up yet. Decided at", at=ago(seconds=5)
+        "good", "Decided: 1 approved, 1 denied.", "No worker has picked it up yet. Decided by you at", at=ago(seconds=5)
     )
     standing = c.Standing(
         banner,
         calls,
         NOW,
-        receipts=[c.ReceiptLink("admission", "/receipts/x")],
+        receipts=[c.ReceiptLink("admission", "/receipts/x", "Receipt of the decision")],
         next_link=c.Link("Next in queue", "/next"),
         digest="6ff79f69" * 8,
     )

@@ -175,6 +175,8 @@ class ReceiptLink:
     kind: str
     """``admission``, ``start``, ``expiry`` or ``closure``."""
     href: str
+    words: str = ""
+    """What it is the receipt of, where nothing around it says so."""
 
 
 @dataclass(frozen=True, slots=True)
