@@ -220,8 +220,8 @@ def _more_facts(receipt: Receipt) -> list[Fact]:
             start_by = receipt.start_by
             return [
                 Fact("Reason", receipt.reason.value.replace("_", " ")),
-                Fact("Pinned revision", str(receipt.version.run_revision)),
-                Fact("Claimed revision", str(receipt.claimed_revision)),
+                Fact("Pinned revision", str(receipt.version.run_revision), aside="of the paused run that was answered"),
+                Fact("Claimed revision", str(receipt.claimed_revision), aside="of the run since the answer was taken"),
                 Fact("Start by", kind="utc", at=start_by) if start_by else Fact("Start by", "No deadline"),
                 Fact("Pause digest", receipt.suspension_digest, "digest"),
                 *_lease_facts(receipt.lease_owner, receipt.lease_epoch),

@@ -242,6 +242,14 @@ def test_the_databases_clock_is_asked_where_it_has_one() -> None:
         assert found.ahead is None
 
 
+def test_health_says_how_long_the_oldest_has_waited(scope: str) -> None:
+    pause = b.make_pause(Scope.parse(scope))
+    person = make_person(scope, Role.OPERATOR)
+    with b.at(pause.created_at + timedelta(minutes=5, seconds=9)):
+        page = text(person.client.get("/health/"))
+    assert re.search(r"<dt>Oldest has waited</dt>\s*<dd>5 min</dd>", page)
+
+
 def test_health_names_what_is_stuck(scope: str) -> None:
     at = Scope.parse(scope)
     olaf = make_person(scope, Role.OPERATOR)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from suspensions.domain.policy import Role
 from suspensions.domain.values import Run
 from suspensions.pages.contexts import Fact, HealthCheck, HealthPage, SilentRun
-from suspensions.pages.formats import bounded, duration
+from suspensions.pages.formats import bounded, duration, rough
 from suspensions.pages.rendering import render_page
 from suspensions.pages.views.webhooks import webhook_name
 from suspensions.pages.visits import Visit, signed_in
@@ -59,9 +59,9 @@ def index(visit: Visit) -> HttpResponse:
     depths = health_page.depth_by_reason(visit.reach, MOST)
     facts = [Fact(f"Waiting {words}", bounded(depths.get(reason, 0)) or "0") for reason, words in _REASONS.items()]
     facts += [
-        Fact("Oldest waiting", kind="instant", at=oldest.waiting_since)
+        Fact("Oldest has waited", rough(visit.now - oldest.waiting_since))
         if oldest.waiting_since
-        else Fact("Oldest waiting", "nothing waits"),
+        else Fact("Oldest has waited", "nothing waits"),
         Fact("Decided, not picked up", bounded(counts.decided) or "0"),
         Fact("Expired today", bounded(counts.expired) or "0"),
         Fact("Open questions", bounded(counts.interactions) or "0"),
