@@ -15,7 +15,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("suspensions.api.urls")),
     path("api/schema/", schema_views.schema, name="api-schema"),
-    path("api/docs/", schema_views.docs),
+    path("api/docs/", schema_views.docs, name="api-docs"),
     path("api/", unknown_address),
     path("api/<path:rest>", unknown_address),
     path("problems/<str:code>", schema_views.problem),

@@ -86,7 +86,7 @@ def _require_over(caller: Caller, name: str) -> PrincipalValue:
     _require_admin(caller)
     principal = queries.find_principal(name)
     if principal is None:
-        raise NotFound
+        raise NotFound(f"There is no account {name}.")
     reach = reach_of(caller, Role.ADMIN)
     for held in queries.list_grants(name):
         if not any(scope.covers(held.scope) for scope in reach):

@@ -99,10 +99,15 @@ def _verify(page: Page) -> None:
     expect(page.locator("#verify h2")).to_have_text(re.compile("Verified"))
 
 
+def _ask_to_revoke(page: Page) -> None:
+    page.locator("#grants tr", has_text="admin").locator("summary").click()
+    expect(page.locator("#grants .sure[open]")).to_contain_text("You will not be able to manage access in")
+
+
 def _refuse_token(page: Page) -> None:
     page.fill("#token-principal", "nobody-of-this-name")
     page.fill("#token-token_name", "worker")
-    page.click("text=Make a token")
+    page.get_by_role("button", name="Make a token").click()
     page.locator("[role=alert]").first.wait_for()
 
 
@@ -205,6 +210,7 @@ SCREENS = {
     "interactions-answered": Screen(_at("/interactions/?part=answered")),
     "interactions-resolved": Screen(_at("/interactions/?part=resolved")),
     "access": Screen(_at("/access/")),
+    "access-asked": Screen(_at("/access/?account=care-nights"), _ask_to_revoke),
     "access-refused": Screen(_at("/access/"), _refuse_token),
     "webhook": Screen(_webhook("pager")),
     "webhook-gone": Screen(_webhook("gone")),

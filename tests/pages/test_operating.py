@@ -112,7 +112,43 @@ def test_nobody_gets_a_token_that_is_somebody_else(admin: Person, scope: str) ->
 def test_an_admins_reach_ends_at_their_scopes(admin: Person, posted: dict[str, str]) -> None:
     response = change(admin, principal=admin.name, **posted)
     assert response.status_code == 422
-    assert "no admin grant of yours covers this scope" in text(response)
+    assert "No admin grant of yours covers this scope." in text(response)
+
+
+def test_a_name_that_is_not_there_is_told_at_the_name(admin: Person, scope: str) -> None:
+    missing = f"nobody-{scope[-6:]}"
+    for posted in ({"do": "grant", "role": "viewer", "scope": scope}, {"do": "token", "token_name": "t"}):
+        page = text(change(admin, principal=missing, **posted))
+        assert f'id="{posted["do"]}-principal-fault"' in page
+        assert f"There is no account {missing}. Make it first, under Make an account." in page
+        assert f'href="#{posted["do"]}-principal"' in page
+        assert "covers this scope" not in page
+    # Who is no admin is not told which accounts there are.
+    victor = make_person(scope, Role.VIEWER)
+    assert missing not in text(change(victor, do="grant", principal=missing, role="viewer", scope=scope))
+
+
+def test_a_new_account_is_shown_and_goes_on_to_its_role_and_its_token(admin: Person, scope: str) -> None:
+    service = f"svc-{scope[-6:]}"
+    made = change(admin, do="principal", name=service, kind="service")
+    assert made.headers["Location"] == f"/access/?account={service}#h-grant"
+    page = text(admin.client.get(made.headers["Location"]))
+    assert "It can do nothing yet: grant it a role." in page
+    assert re.search(rf'id="grant-principal" name="principal" value="{service}"', page)
+    assert re.search(rf"Without a role yet:[^.]*>{service}</a>", page)
+    assert page.index("1. Make an account") < page.index("2. Grant a role") < page.index("3. Make a token")
+
+    token = text(change(admin, do="token", principal=service, token_name="early"))
+    assert f"This token can do nothing yet: {service} has no role." in token
+    change(admin, do="grant", principal=service, role="agent", scope=scope)
+    assert "can do nothing yet" not in text(change(admin, do="token", principal=service, token_name="worker"))
+    assert not re.search(rf"Without a role yet:[^.]*>{service}</a>", text(admin.client.get("/access/")))
+
+
+def test_tokens_lead_to_the_api_with_a_request_that_is_ready(scope: str) -> None:
+    page = text(make_person(scope, Role.VIEWER).client.get("/access/", headers={"Host": "localhost:8123"}))
+    assert '<a href="/api/docs/">' in page
+    assert "curl -H 'Authorization: Bearer ctx_\u2026' http://localhost:8123/api/v1/me</pre>" in page
 
 
 def test_an_account_that_reaches_further_is_not_theirs_to_give_a_token(admin: Person, scope: str) -> None:

@@ -87,7 +87,7 @@ def test_a_renewed_secret_is_shown_once(admin: Person, scope: str) -> None:
         ({"url": "https://user:pw@receiver.example/"}, "Must not name a user or password"),
         ({"description": "x" * 201}, "Must have 0 to 200 characters"),
         ({"scope": "nonsense"}, "A scope is 1 to 3 levels"),
-        ({"scope": "w=elsewhere"}, "no admin grant of yours covers this scope"),
+        ({"scope": "w=elsewhere"}, "No admin grant of yours covers this scope"),
         ({"types": ["run.exploded"]}, "Names a type of event that there is not"),
     ],
 )

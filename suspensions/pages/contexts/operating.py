@@ -151,6 +151,12 @@ class AccessPage:
     banner: Banner | None = None
     shown_token: str = ""
     shown_for: str = ""
+    shown_idle: bool = False
+    """Whether whom the token is for holds no role, so that it can do nothing."""
+    roleless: Sequence[str] = ()
+    """Accounts that hold no role anywhere."""
+    me_address: str = ""
+    """What a first request with a token asks, at the address that this page was asked for by."""
     webhooks: Sequence[WebhookRow] = ()
     webhook_types: Sequence[Option] = ()
 

@@ -19,7 +19,7 @@ from suspensions.domain.reach import Reach, reach_of
 from suspensions.domain.scopes import Scope
 from suspensions.domain.texts import invalid
 from suspensions.operations import administration
-from suspensions.pages.contexts import AccessPage, Banner, GrantRow, IssuerRow, Option, TokenRow, Typed
+from suspensions.pages.contexts import AccessPage, Banner, GrantRow, IssuerRow, Link, Option, TokenRow, Typed
 from suspensions.pages.lives import actor_words
 from suspensions.pages.rendering import render_page
 from suspensions.pages.views import webhooks
@@ -36,8 +36,9 @@ _DAYS = re.compile(r"[1-9][0-9]{0,3}")
 @require_safe
 @signed_in
 def index(visit: Visit) -> HttpResponse:
-    """Who may do what, as far as the reader may know it."""
-    return _render(visit)
+    """Who may do what, as far as the reader may know it; the name of a new account stands in the form that is next."""
+    account = visit.request.GET.get("account", "")
+    return _render(visit, typed=Typed("grant", {"principal": account}) if account else None)
 
 
 @sensitive_post_parameters("password")
@@ -59,16 +60,17 @@ def change(visit: Visit) -> HttpResponse:
     if done.answer is not None:
         return done.answer
     messages.success(visit.request, done.words)
-    return HttpResponseRedirect(visit.href("access"), status=303)
+    return HttpResponseRedirect(done.href or visit.href("access"), status=303)
 
 
 class _Done:
-    """What to say after a change; the token's text where one was made; a whole answer where there is one."""
+    """What to say after a change, and where; a token's text where one was made; a whole answer where there is one."""
 
-    def __init__(self, words: str, token: str = "", answer: HttpResponse | None = None) -> None:
+    def __init__(self, words: str, token: str = "", answer: HttpResponse | None = None, href: str = "") -> None:
         self.words = words
         self.token = token
         self.answer = answer
+        self.href = href
 
 
 def _refused(visit: Visit, posted: Posted, refusal: CortexError) -> HttpResponse:
@@ -80,10 +82,20 @@ def _refused(visit: Visit, posted: Posted, refusal: CortexError) -> HttpResponse
         text = refusal.faults[0].detail
         text = f"{text[0].upper()}{text[1:]}."
     elif problem.status == 404:
-        text = "There is no such name, or no admin grant of yours covers this scope."
+        field, text = _missing(visit, posted, refusal)
     kept = {name: value for name, value in posted.items() if name not in ("password", "csrfmiddlewaretoken")}
     status = problem.status if problem.status in (403, 409, 503) else 422
     return _render(visit, typed=Typed(posted.get("do", ""), kept, text, field), status=status)
+
+
+def _missing(visit: Visit, posted: Posted, refusal: CortexError) -> tuple[str, str]:
+    """Which of the two was not found, with its field. An admin may know which accounts there are, nobody else may."""
+    name = posted.get("principal", "").strip()
+    if name and reach_of(visit.caller, Role.ADMIN) and access.find_principal(name) is None:
+        return "principal", f"There is no account {name}. Make it first, under Make an account."
+    if "scope" in posted:
+        return "scope", "No admin grant of yours covers this scope."
+    return "", refusal.detail
 
 
 # -- what the forms do -------------------------------------------------------------------------------------
@@ -92,7 +104,9 @@ def _refused(visit: Visit, posted: Posted, refusal: CortexError) -> HttpResponse
 def _add_principal(visit: Visit, posted: Posted) -> _Done:
     name, service = posted.get("name", "").strip(), posted.get("kind") == "service"
     made = administration.make_principal(visit.caller, name, service=service, password=posted.get("password", ""))
-    return _Done(f"{name} was made." if made.fresh else f"{name} was there already, and is left as it is.")
+    words = f"{name} was made. It can do nothing yet: grant it a role."
+    href = f"{visit.href('access', account=name)}#h-grant"
+    return _Done(words if made.fresh else f"{name} was there already, and is left as it is.", href=href)
 
 
 def _grant(visit: Visit, posted: Posted) -> _Done:
@@ -197,8 +211,11 @@ def _render(
     if not admin:
         text = "Only an admin changes grants and tokens. This is what you hold."
         banner = Banner("info", "You may look at your own.", text, icon="user")
-    if typed is not None and typed.form in _ROW_FORMS:
-        banner = Banner("stop", "Nothing was changed.", typed.fault, alert=True)
+    if typed is not None and typed.fault and (typed.form in _ROW_FORMS or typed.fault_field):
+        # The field may lie far below.
+        to_field = Link("Go to the field", f"#{typed.form}-{typed.fault_field}")
+        links = [] if typed.form in _ROW_FORMS else [to_field]
+        banner = Banner("stop", "Nothing was changed.", typed.fault, alert=True, links=links)
     page = AccessPage(
         chrome=visit.chrome("People and access"),
         grants=[_grant_row(visit, grant, names, everybody, admin, held) for grant in grants],
@@ -214,10 +231,19 @@ def _render(
         banner=banner,
         shown_token=shown_token,
         shown_for=shown_for,
+        shown_idle=bool(shown_for) and all(grant.principal != shown_for for grant in every_grant),
+        roleless=[] if not admin else _roleless(everybody, every_grant),
+        me_address=visit.request.build_absolute_uri("/api/v1/me"),
         webhooks=webhooks.webhook_rows(visit) if admin else (),
         webhook_types=webhooks.type_options(typed),
     )
     return render_page(visit.request, "suspensions/access.html", page, status=status)
+
+
+def _roleless(everybody: Mapping[str, PrincipalValue], every_grant: Sequence[GrantValue]) -> list[str]:
+    """The accounts that hold no role anywhere: a new one is among them."""
+    holders = {grant.principal for grant in every_grant}
+    return sorted(name for name, person in everybody.items() if person.is_active and name not in holders)
 
 
 def _may_see(grant: GrantValue, admin: Reach, reader: str) -> bool:
