@@ -173,6 +173,8 @@ def test_what_stands_tells_by_itself_that_a_worker_picked_it_up(agent: Agent, vi
     page.click("[data-send]")
     stands = page.locator("#standing-now")
     expect(stands).to_contain_text("No worker has picked it up yet.")
+    # What stands takes the focus once, a moment after it is there.
+    expect(page.locator("#decision")).to_be_focused()
     page.locator("#next-link").focus()
     with page.expect_response(lambda response: "part=standing" in response.url) as got:
         page.clock.run_for(6_000)
