@@ -1,6 +1,8 @@
 """What the queue is read in: segments, a scope and a reason each, from their own index and merged by their deadlines.
 
-No scope is ever sorted. Source: pages.md, "Queue".
+No scope is ever sorted. On PostgreSQL a few segments are merged while they are read; of very many the scopes' parents
+are looked through first, and where these hold too little else, each segment is read by itself. SQLite always merges.
+Source: pages.md, "Queue".
 """
 
 from __future__ import annotations
@@ -320,7 +322,9 @@ class Reader:
                 begun.append(self._read(part, reading, part.givens, merging=False))
                 continue
             few_of = f"{name}_few_{number}"
-            cut = {name: f"given.{name}" for name in ("scope", "reason", "until")} | {"cut": f"{self._place} = {few}"}
+            cut = {column: f"given.{column}" for column in ("scope", "reason", "until")} | {
+                "cut": f"{self._place} = {few}"
+            }
             rows = self._read(part, replace(reading, limit=few, further=cut), part.givens, merging=False)
             steps.append(sql("{name} AS MATERIALIZED ({rows}), ", name=few_of, rows=rows))
             begun.append(Sql(f"SELECT due, id FROM {few_of}"))

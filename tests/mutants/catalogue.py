@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import access, answers, database, leases, locks, pages, reading, receipts, runs, webhooks
+from tests.mutants import access, answers, database, leases, lists, locks, pages, reading, receipts, runs, webhooks
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -15,5 +15,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *reading.MUTANTS,
     *pages.MUTANTS,
     *webhooks.MUTANTS,
+    *lists.MUTANTS,
     *access.MUTANTS,
 )
