@@ -151,6 +151,14 @@
   };
   const LONGEST_NAME = 40;
 
+  // That it is over stands at the top of the page; somebody who writes far below is told beside the button.
+  document.addEventListener("htmx:afterSwap", () => {
+    const over = document.querySelector("#pause-news [data-over]"), place = document.getElementById("dock-over");
+    if (!over || !place) return;
+    place.replaceChildren(over.content.cloneNode(true));
+    place.hidden = false;
+  });
+
   // Up to four calls by name; beyond that, how many of each, so that the dock stays a line.
   const summary = (answers, tools) => {
     if (answers.length === 1) return [["This call:", answers[0].text]];

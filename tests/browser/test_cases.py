@@ -310,6 +310,9 @@ def test_an_open_form_is_told_that_somebody_decided(agent: Agent, visit: Callabl
     expect(other.locator("#decision")).to_contain_text("Decided")
     page.clock.run_for(6_000)
     expect(page.locator("#pause-news")).to_contain_text("Priya Raman answered this: 1 denied.")
+    # Whoever writes far below reads it beside the button.
+    expect(page.locator(".dock")).to_contain_text("Priya Raman answered this: 1 denied.")
+    expect(page.locator(".dock")).to_contain_text("What you send now is not taken.")
     expect(page.locator("#call-0-note")).to_have_value("half a no")
 
 

@@ -174,6 +174,16 @@ def test_a_look_by_head_marks_nobody_as_looking(dana: Person, scope: str, pause:
 # -- deciding ----------------------------------------------------------------------------------------------------
 
 
+def test_whoever_opens_the_next_is_told_what_the_last_one_was(dana: Person, scope: str) -> None:
+    at = Scope.parse(scope)
+    calls = (b.call("c1", "issue_refund"), b.call("c2", "issue_refund"), b.call("c3", "tell"), b.call("c4", "cancel"))
+    pause = b.make_pause(at, pending=calls)
+    assert "<title>issue_refund: " in text(dana.client.get(f"/suspensions/{pause.id}"))
+    after = decide(dana, pause, then="next")
+    following = text(dana.client.get(after.headers["Location"], follow=True))
+    assert "issue_refund, tell and 1 more: 4 approved. Receipt " in following
+
+
 def test_a_decision_goes_on_by_get_and_the_same_again_shows_the_same(dana: Person, pause: Suspension) -> None:
     posted = fields(dana.client.get(f"/suspensions/{pause.id}")) | {"call-0-decision": "approve"}
     for _ in range(2):

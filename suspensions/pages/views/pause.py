@@ -81,13 +81,19 @@ def decision(visit: Visit, suspension_id: str) -> HttpResponse:
     return _taken(visit, read, admission)
 
 
+_NAMED_TOOLS = 2
+
+
 def _taken(visit: Visit, read: PauseRead, admission: Admission) -> HttpResponse:
     """Go on by GET, so that reloading sends nothing again."""
     pause = read.pause
     if visit.request.POST.get("then") != "next":
         return HttpResponseRedirect(visit.href("pause", pause.id), status=303)
     what = summary(outcomes_of(PauseRead(pause, read.run, admission)))
-    messages.success(visit.request, f"{what.capitalize()}. Receipt {short_digest(admission.digest)}.")
+    tools = list(dict.fromkeys(call.name for call in pause.pending))
+    more = f" and {len(tools) - _NAMED_TOOLS} more" if len(tools) > _NAMED_TOOLS else ""
+    told = f"{', '.join(tools[:_NAMED_TOOLS])}{more}: {what or 'answered'}. Receipt {short_digest(admission.digest)}."
+    messages.success(visit.request, told)
     href = visit.href("next", **{"from": pause.id})
     return redirect_whole_page(href) if wants_fragment(visit.request) else HttpResponseRedirect(href, status=303)
 
