@@ -138,7 +138,7 @@ def test_what_was_true_of_an_open_pause_goes_with_the_form(agent: Agent, dana: V
         "0px",
     ]
     expect(page.locator("h1")).to_have_text("care-desk asked to make 1 call")
-    expect(page).to_have_title("care-desk asked to make 1 call · Cortex")
+    expect(page).to_have_title("cancel_reservation: care-desk asked to make 1 call · Cortex")
 
 
 def test_next_in_queue_goes_round_and_says_where_it_is(agent: Agent, dana: Visitor) -> None:

@@ -84,6 +84,7 @@ def test_what_makes_no_sense_is_refused(words: list[str]) -> None:
         call_command("sweep", "--once", *words)
 
 
+@pytest.mark.usefixtures("empty_database")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_sweeps_again_and_again_and_stops_when_asked(number: signal.Signals) -> None:
     first = expired_pause()

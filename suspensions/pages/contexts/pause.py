@@ -302,6 +302,12 @@ class PausePage:
     next_href: str = ""
     news: PauseNews | None = None
 
+    @property
+    def tab_title(self) -> str:
+        """What the browser's tab and history are told apart by: most headings are alike."""
+        shown = self.form or self.standing or self.read_only
+        return f"{shown.calls[0].tool}: {self.title}" if shown and shown.calls else self.title
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyCalls:
