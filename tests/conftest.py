@@ -1,16 +1,21 @@
 """Fixtures of every test: the database with real commits, a scope of one's own."""
 
 import secrets
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.db import connection
 from hypothesis import settings as hypothesis_settings
+from hypothesis.configuration import set_hypothesis_home_dir
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.support.engine import own_database, reset_database, worker_name
 
+# What it keeps names files of this machine: it stays out of the project.
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "cortex-admin-hypothesis")
 # On a busy machine a single example may take any time; the timeout per test is what bounds it.
 hypothesis_settings.register_profile("suite", deadline=None)
 hypothesis_settings.load_profile("suite")
