@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from suspensions.pages.contexts.frame import Chrome, Empty, Link, Search, Tab
+from suspensions.pages.contexts.frame import CallOutcome, Chrome, Empty, Link, Search, Tab
 from suspensions.pages.contexts.pause import CallLine, Change, Fact, Folded
 
 
 @dataclass(frozen=True, slots=True)
-class DecidedCall:
-    """What an admission decided of one call, in words, and what it changed of the arguments."""
+class DecidedCall(CallOutcome):
+    """What an admission decided of one call, and what it changed of the arguments."""
 
-    number: int
-    tool: str
-    outcome: str
     changes: Sequence[Change] = ()
 
 
