@@ -36,6 +36,13 @@ MUTANTS = (
         '" AND {key} > ({since}, {beyond}) AND {due} >= {since} AND {due} <= {until}"',
         '" AND {due} >= {since} AND {due} <= {until}"',
     ),
+    without(
+        "the quoting of an array's members",
+        "suspensions/queries/fragments.py",
+        """member.replace("\\\\", "\\\\\\\\").replace('"', '\\\\"')""",
+        "member",
+        "tests/store/test_fragments.py",
+    ),
     _listing(
         "the merging of a few indexes while they are read",
         "self._read(part, reading, givens, merging=True)",
