@@ -264,6 +264,9 @@ MUTANTS = (
         _CLOSE,
     ),
     without(
+        "when the lease lapsed, in a closure's event", _CLOSURES, "    data |= guards.lapsed(row, now)\n", "", _CLOSE
+    ),
+    without(
         "the live lease, in close", _CLOSURES, "if lease is not None and not lease.lapsed(now):", "if False:", _CLOSE
     ),
     without(

@@ -37,6 +37,7 @@ from suspensions.domain.errors import (
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
+from suspensions.domain.strict_json import loads
 from suspensions.domain.values import Admission, Closure, ClosureRequest, Holder, Reason, Start
 from suspensions.operations import closures, leases, progress, resumes, runs, suspensions
 from suspensions.store import closures as store
@@ -106,6 +107,11 @@ def test_the_run_ends_incomplete_with_proof_receipt_and_event_in_one_commit(
     event = run_chain(run_id)[-1]
     assert (event["type"], event["id"], event["revision"]) == ("resume.closed", closure.event_id, closure.run_revision)
     assert event["record_sha256"] == closure.record_sha256
+    # Nothing else says when the worker's lease lapsed: the run bears none any more.
+    started = resume[1].claimed_run
+    assert started is not None
+    assert started.lease is not None
+    assert loads(bytes(event["data"]))["lapsed"] == started.lease.to_json()
     assert event_types(run_id)[-2:] == ["resume.started", "resume.closed"]
     assert closure.request_digest == hashed(
         "cortex/resume-closure/v1",
@@ -157,6 +163,7 @@ def test_an_unleased_start_is_closed_as_well(scope: Scope, time: Clock) -> None:
     admission = admit(make_pause(scope, Reason.AGENT_REPLY))
     started = start(admission)
     assert close(request_for(admission, started, time)).fresh
+    assert "lapsed" not in loads(bytes(run_chain(admission.version.run_id)[-1]["data"]))
 
 
 def test_nothing_leads_out_of_a_closed_run(resume: tuple[Admission, Start], time: Clock) -> None:
