@@ -110,7 +110,8 @@ _SUPERVISED = textwrap.dedent(
     import sys
     from suspensions.management.processes import Child, Supervisor
 
-    worker = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
+    # Both write to one pipe: each its line in one write, or PYTHONUNBUFFERED lets the other between pid and newline.
+    worker = "import os, signal; os.write(1, (str(os.getpid()) + os.linesep).encode()); signal.pause()"
     children = [Child(name, [sys.executable, "-c", worker]) for name in ("one", "two")]
     raise SystemExit(Supervisor(children, report=print).run(lambda: True))
     """
@@ -119,13 +120,18 @@ _SUPERVISED = textwrap.dedent(
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_whatever_ends_the_supervisor_ends_its_children(sent: signal.Signals, code: int) -> None:
-    supervisor = subprocess.Popen(_python(_SUPERVISED), cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ)
-    assert supervisor.stdout is not None
-    with supervisor.stdout:
-        children = [int(supervisor.stdout.readline()) for _ in range(2)]
-        watched = [os.pidfd_open(pid) for pid in children]
-        supervisor.send_signal(sent)
-        assert supervisor.wait(timeout=30) == code
+    surroundings = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        _python(_SUPERVISED), cwd=ROOT, stdout=subprocess.PIPE, text=True, env=surroundings
+    ) as supervisor:
+        assert supervisor.stdout is not None
+        try:
+            children = [int(supervisor.stdout.readline()) for _ in range(2)]
+            watched = [os.pidfd_open(pid) for pid in children]
+            supervisor.send_signal(sent)
+            assert supervisor.wait(timeout=30) == code
+        finally:
+            supervisor.kill()
     for descriptor in watched:
         # A process descriptor becomes readable when its process ends.
         assert select.select([descriptor], [], [], 30)[0] == [descriptor]
