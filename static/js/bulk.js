@@ -34,4 +34,23 @@
     refresh();
   });
   refresh();
+
+  // -- the page on which they are looked at together ---------------------------------------------------------
+
+  // Where all of it is looked at, what one would not decide with the others is left out again.
+  const takes = () => [...document.querySelectorAll("[data-take]")];
+  const recount = () => {
+    const form = document.getElementById("bulk-decision");
+    if (!form) return;
+    const taken = takes().filter((tick) => tick.checked), left = takes().length - taken.length;
+    const calls = taken.reduce((sum, tick) => sum + Number(tick.dataset.take), 0);
+    for (const number of form.querySelectorAll("[data-taken]")) number.textContent = calls;
+    for (const button of form.querySelectorAll("button[name=decision]")) button.disabled = !calls;
+    const words = form.querySelector("[data-take-words]");
+    words.dataset.plain ??= words.textContent;
+    words.textContent = !calls ? "Nothing is ticked. Tick what you want to decide."
+      : left ? `${left} left as ${left === 1 ? "it is" : "they are"}, and still waiting. ${words.dataset.plain}` : words.dataset.plain;
+  };
+  document.addEventListener("change", (event) => { if (event.target.matches("[data-take]")) recount(); });
+  recount();
 })();

@@ -36,12 +36,20 @@
     return element;
   };
 
+  // Whether a value changed, and not only the order or the space between values.
+  const valued = (change) => change.was !== undefined || change.now !== undefined;
+
   const draw = (box, changes) => {
     box.hidden = !changes.length;
     box.querySelector("ul").replaceChildren(...changes.map((change) => {
       const item = document.createElement("li");
-      item.append(cell("code", change.pointer || "whole text"), " ",
-        cell("del", change.was ?? "not there"), " ", cell("ins", change.now ?? "removed"));
+      item.append(cell("code", change.pointer || "whole text"), " ");
+      if (valued(change)) item.append(cell("del", change.was ?? "not there"), " ", cell("ins", change.now ?? "removed"), " ");
+      if (change.aside) {
+        const aside = cell("span", change.aside);
+        aside.className = change.recast ? "aside soon" : "aside";
+        item.append(aside);
+      }
       return item;
     }));
   };
@@ -51,7 +59,7 @@
     const editor = call.querySelector("[data-editor]");
     if (!editor || chosen(call, "decision") !== "edit") return 0;
     const note = call.querySelector("[data-check]"), box = call.querySelector("[data-diff]");
-    const { fault, value } = window.cortexJson.read(editor.value);
+    const { fault } = window.cortexJson.read(editor.value);
     editor.removeAttribute("aria-invalid");
     // What the server said of the text it got is overtaken by what is said of the text that stands here.
     call.querySelector("[data-fault]")?.remove();
@@ -62,17 +70,16 @@
       return null;
     }
     const before = original(editor);
-    const changes = window.cortexJson.changes(before, value)
-      ?? (before === editor.value ? [] : [{ pointer: "", was: before, now: editor.value }]);
-    const same = editor.value === before;
+    const changes = window.cortexJson.changes(before, editor.value);
+    const same = editor.value === before, values = changes.filter(valued).length;
     note.replaceChildren(
       line("Valid JSON", "good", "check"),
       line(`${window.cortexJson.bytes(editor.value).toLocaleString("en")} bytes`),
-      line(same ? "nothing changed yet" : changes.length
-        ? `${plural(changes.length, "value")} changed, the rest is untouched`
+      line(same ? "nothing changed yet" : values
+        ? `${plural(values, "value")} changed, the rest is untouched`
         : "no value changed, only how it is written"));
     draw(box, changes);
-    return same ? 0 : Math.max(changes.length, 1);
+    return same ? 0 : Math.max(values, 1);
   };
 
   // -- the sentence and the button ---------------------------------------------------------------------------

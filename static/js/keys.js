@@ -148,6 +148,13 @@
     if (Object.hasOwn(KEYS, event.key) && KEYS[event.key]()) event.preventDefault();
   });
 
+  // Whoever comes back from a row goes on from it.
+  if (location.hash.startsWith("#row-")) {
+    const items = rows();
+    mark(items, "row-here", items.findIndex((item) => `#${item.id}` === location.hash));
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+
   // Opened or closed by hand it stays as it is.
   document.addEventListener("click", (event) => {
     const summary = event.target.closest?.(".call-fold > summary");

@@ -45,11 +45,26 @@
   document.addEventListener("visibilitychange", poll);
 
   // The server is told which rows are in sight, so that it can say which of them have left.
+  const inSight = () => [...document.querySelectorAll("#queue-results [data-row]:not(.row-gone)")].map((row) => row.dataset.row);
   document.addEventListener("htmx:configRequest", (event) => {
-    if (!isPoll(event)) return;
-    const shown = [...document.querySelectorAll("#queue-results [data-row]:not(.row-gone)")].map((row) => row.dataset.row);
-    event.detail.parameters.set("shown", shown.join(","));
+    if (isPoll(event)) event.detail.parameters.set("shown", inSight().join(","));
   });
+
+  // A new row stands where its deadline puts it, not on top: it says that it is one.
+  let before = null;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    before = event.detail.requestConfig.elt.closest("[data-show-new]") && new Set(inSight());
+  });
+  const mark = () => {
+    for (const row of document.querySelectorAll("#queue-results [data-row]")) {
+      if (before?.has(row.dataset.row) ?? true) continue;
+      const word = document.createElement("span");
+      word.className = "fresh";
+      word.textContent = "New";
+      row.querySelector(".call-line").prepend(word, " ");
+    }
+    before = null;
+  };
 
   // A row that was decided leaves; one that holds the focus stays, greyed, until the focus has gone.
   const leave = (row, text) => {
@@ -91,6 +106,7 @@
       count(counted.dataset.counted, counted.textContent);
       counted.remove();
     }
+    mark();
     if (event.detail.target?.id === "queue-results") document.querySelector("#queue-results .cover")?.focus();
   });
 

@@ -57,6 +57,7 @@ class ChangeKind(StrEnum):
     CHANGED = "changed"
     ADDED = "added"
     REMOVED = "removed"
+    TEXT = "text"  # the whole text, where one of the two is no JSON
     ORDER = "order"
     SPACING = "spacing"  # white space, or letters spelled as escapes
 
@@ -285,7 +286,7 @@ def diff(original: str, edited: str) -> tuple[Change, ...]:
     try:
         before, after = Reading(original).raw, Reading(edited).raw
     except Unreadable:
-        return (Change(ChangeKind.CHANGED, "", original, edited),)
+        return (Change(ChangeKind.TEXT, "", original, edited),)
     comparison = _Comparison()
     comparison.compare(before, after, "")
     if comparison.changes or comparison.orders:

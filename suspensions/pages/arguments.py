@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from suspensions.domain import arguments as domain
 from suspensions.domain import odd_text
@@ -57,15 +58,37 @@ def read_arguments(text: str) -> Arguments:
 
 
 def changes(original: str, edited: str) -> list[Change]:
-    """What an edit changed, in the words of the page."""
-    shown = []
-    for change in domain.diff(original, edited):
-        aside = {
-            domain.ChangeKind.ORDER: "order of members",
-            domain.ChangeKind.SPACING: "white space or escapes only",
-        }.get(change.kind, "same value, written differently" if change.same_value else "")
-        shown.append(Change(change.pointer, change.before, change.after, aside))
-    return shown
+    """What an edit changed, in the words of the page. `json-text.js` says the same beforehand."""
+    return [_change(change) for change in domain.diff(original, edited)]
+
+
+def _change(change: domain.Change) -> Change:
+    before, after = change.before, change.after
+    aside = _ASIDES.get(change.kind, "same value, written differently" if change.same_value else "")
+    recast = False
+    if change.kind is domain.ChangeKind.CHANGED and before and after:
+        was, now = _sort(before), _sort(after)
+        recast = was != now
+        aside = f"{now} instead of {was}" if recast else aside
+    return Change(change.pointer, before, after, aside, recast)
+
+
+_ASIDES: Final = {
+    domain.ChangeKind.ORDER: "order of members",
+    domain.ChangeKind.SPACING: "white space or escapes only",
+}
+_SORTS: Final = {
+    '"': "a text",
+    "{": "an object",
+    "[": "a list",
+    "n": "null",
+    "t": "true or false",
+    "f": "true or false",
+}
+
+
+def _sort(written: str) -> str:
+    return _SORTS.get(written[:1], "a number")
 
 
 def edited_text(posted: str, original: str) -> str | None:

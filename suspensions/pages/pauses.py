@@ -183,7 +183,7 @@ class PauseView:
             id=pause.id,
             title=self.title(),
             since=pause.created_at,
-            crumbs=[Link("Queue", visit.href("queue")), *self._place()],
+            crumbs=[Link("Queue", f"{visit.href('queue')}#row-{pause.id}"), *self._place()],
             form=form if not over else None,
             standing=shown,
             read_only=None if over or form is not None else self.read_only(),

@@ -238,6 +238,14 @@ def test_new_rows_announce_themselves_and_move_nothing(agent: Agent, visit: Call
     expect(page.locator(f"#row-{second['id']}")).to_be_visible()
     expect(page.locator(f"#row-{first['id']}")).to_be_visible()
     expect(page.locator("#queue-news")).not_to_contain_text("new")
+    # A new one stands where its deadline puts it, so that it says which it is.
+    expect(page.locator(".fresh")).to_have_text(["New"])
+    expect(page.locator(f"#row-{second['id']} .fresh")).to_be_visible()
+    third = agent.pause(CALL)
+    page.clock.run_for(6_000)
+    page.click("text=Show 1 new")
+    expect(page.locator(f"#row-{third['id']} .fresh")).to_be_visible()
+    expect(page.locator(".fresh")).to_have_count(1)
 
 
 def test_a_decided_row_leaves_and_a_late_poll_does_not_bring_it_back(
@@ -355,6 +363,23 @@ def test_the_first_choice_counts_by_keyboard(agent: Agent, dana: Visitor) -> Non
     expect(page.locator("#decision")).to_contain_text("Decided: 1 approved.")
 
 
+def test_the_way_back_to_the_queue_ends_at_the_row_one_came_from(agent: Agent, visit: Callable[..., Visitor]) -> None:
+    pauses = [agent.pause(CALL) for _ in range(3)]
+    dana = visit()
+    page = dana.page
+    page.goto("/")
+    sign_in(page, dana.name)
+    for _ in range(2):
+        page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/suspensions/{pauses[1]['id']}*")
+    page.keyboard.press("u")
+    expect(page.locator(".row-here")).to_have_id(f"row-{pauses[1]['id']}")
+    expect(page).to_have_url(re.compile("/$"))
+    page.keyboard.press("j")
+    expect(page.locator(".row-here")).to_have_id(f"row-{pauses[2]['id']}")
+
+
 def test_a_whole_decision_by_single_keys(agent: Agent, visit: Callable[..., Visitor]) -> None:
     pause = agent.pause(CALL)
     dana = visit()
@@ -409,6 +434,29 @@ def test_several_approvals_of_one_tool_are_decided_together(agent: Agent, dana: 
     page.click("text=Approve 2")
     expect(page.locator("h1")).to_have_text("Both approved.")
     assert [decided(agent, pause) for pause in pauses] == ["approved", "approved", None]
+
+
+def test_one_of_several_is_left_out_where_its_arguments_are_read(agent: Agent, visit: Callable[..., Visitor]) -> None:
+    two = agent.pause(CALL | {"id": "one"}, CALL | {"id": "two"})
+    alone = agent.pause(CALL)
+    dana = visit()
+    page = dana.page
+    page.goto(f"/together?id={two['id']}&id={alone['id']}")
+    sign_in(page, dana.name)
+    first, second = page.locator("[data-take]").all()
+    send = page.locator("button[value=approve]")
+    expect(send).to_have_text("Approve 3")
+    first.uncheck()
+    expect(send).to_have_text("Approve 1")
+    expect(page.locator("[data-take-words]")).to_contain_text("1 left as it is, and still waiting. Approving")
+    second.uncheck()
+    expect(page.locator("[data-take-words]")).to_have_text("Nothing is ticked. Tick what you want to decide.")
+    for button in page.locator("button[name=decision]").all():
+        expect(button).to_be_disabled()
+    second.check()
+    send.click()
+    expect(page.locator("h1")).to_have_text("1 approved.")
+    assert [decided(agent, pause) for pause in (two, alone)] == [None, "approved"]
 
 
 # -- text that is not what it looks like -----------------------------------------------------------------------

@@ -12,6 +12,9 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, Route, expect
 
+from suspensions.pages.arguments import changes
+from suspensions.pages.contexts.pause import Change
+from tests.support.edits import EDITS, random_edits
 from tests.support.page_samples import SAMPLES
 from tests.support.pictures import draw
 from tests.support.stage import Stage, rendered
@@ -192,12 +195,28 @@ def test_an_edit_shows_its_difference_and_keeps_every_digit(stage: Stage) -> Non
     before = editor.input_value()
     editor.fill(before.replace("business", "economy"))
     expect(page.locator("#call-0 [data-diff] li")).to_have_text('/cabin "business" "economy"')
+    expect(page.locator("#call-0 [data-diff] .aside")).to_have_count(0)
     expect(page.locator("#call-0-check")).to_contain_text("1 value changed")
     editor.fill(before.replace("9007199254740993", "9007199254740992"))
     expect(page.locator("#call-0 [data-diff] li")).to_contain_text("9007199254740992")
+    editor.fill(before.replace("9007199254740993", '"9007199254740993"'))
+    expect(page.locator("#call-0 [data-diff] .aside")).to_have_text("a text instead of a number")
+    editor.fill(f" {before}")
+    expect(page.locator("#call-0-check")).to_contain_text("no value changed, only how it is written")
+    expect(page.locator("#call-0 [data-diff] li")).to_have_text("whole text white space or escapes only")
     page.click("#call-0 [data-restore]")
     expect(editor).to_have_value(before)
     expect(page.locator("#call-0 [data-diff]")).to_be_hidden()
+
+
+def test_before_sending_an_edit_reads_as_its_receipt_will(stage: Stage) -> None:
+    page = stage.open("pause")
+    pairs = [*EDITS, *random_edits(seed=1, count=1000)]
+    shown = page.evaluate("(pairs) => pairs.map(([was, now]) => window.cortexJson.changes(was, now))", pairs)
+    for (original, edited), beforehand in zip(pairs, shown, strict=True):
+        told = [Change(change["pointer"], change.get("was"), change.get("now"), change.get("aside") or "",
+                       change.get("recast", False)) for change in beforehand]  # fmt: skip
+        assert told == changes(original, edited), (original, edited)
 
 
 @pytest.mark.parametrize(
@@ -384,6 +403,14 @@ def test_the_call_that_keys_reach_is_open_and_folds_again_behind_them(stage: Sta
     page.click("#call-20 summary")
     page.keyboard.press("j")
     expect(page.locator(FOLD.format(20))).to_have_attribute("open", "")
+
+
+def test_what_is_folded_on_the_screen_is_on_the_paper(stage: Stage) -> None:
+    page = stage.open("pause-forty")
+    folded = page.locator("#call-20 .tree").first
+    assert folded.evaluate("element => element.checkVisibility()") is False
+    page.emulate_media(media="print")
+    assert folded.evaluate("element => element.checkVisibility()") is True
 
 
 def test_no_key_decides_a_call_that_is_only_a_line(stage: Stage) -> None:

@@ -341,7 +341,7 @@ def test_a_number_written_otherwise_is_marked_as_one_value(one: str, other: str,
 
 
 def test_where_a_text_is_no_json_the_whole_text_is_the_change() -> None:
-    assert diff("rm -rf", '{"a":1}') == (Change(CHANGED, "", "rm -rf", '{"a":1}'),)
+    assert diff("rm -rf", '{"a":1}') == (Change(ChangeKind.TEXT, "", "rm -rf", '{"a":1}'),)
 
 
 def test_deep_values_are_compared_as_written() -> None:

@@ -116,6 +116,31 @@ def test_changes_name_the_value_before_and_after() -> None:
     assert (change.pointer, change.was, change.now) == ("/cabin", '"business"', '"economy"')
 
 
+@pytest.mark.parametrize(
+    ("original", "edited", "aside", "recast"),
+    [
+        ("60", "61", "", False),
+        ("60.0", "60.00", "same value, written differently", False),
+        ("60", '"60"', "a text instead of a number", True),
+        ('"60"', "60", "a number instead of a text", True),
+        ("true", '"true"', "a text instead of true or false", True),
+        ("true", "false", "", False),
+        ("null", "0", "a number instead of null", True),
+        ('["a"]', '"a"', "a text instead of a list", True),
+        ('"a"', '{"a": 1}', "an object instead of a text", True),
+        ("sixty", "60", "", False),
+        ("null and void", "60", "", False),
+    ],
+)
+def test_a_change_of_what_sort_of_value_it_is_says_so(original: str, edited: str, aside: str, recast: bool) -> None:
+    [change] = changes(original, edited)
+    assert (change.was, change.now, change.aside, change.recast) == (original, edited, aside, recast)
+
+
+def test_a_value_that_was_not_there_is_of_no_other_sort() -> None:
+    assert [change.recast for change in changes('{"a":1}', '{"b":"1"}')] == [False, False]
+
+
 def test_a_change_of_spacing_alone_says_that_it_is_one() -> None:
     [change] = changes('{"a":1}', '{"a": 1}')
     assert change.aside == "white space or escapes only"

@@ -359,6 +359,12 @@ def test_a_bulk_decision_tells_what_was_refused_and_changes_nothing_again(dana: 
         assert "its time ran out" in answer
 
 
+def test_a_bulk_decision_of_nothing_is_refused(dana: Person) -> None:
+    answer = dana.client.post("/together/decision", {"decision": "approve"})
+    assert answer.status_code == 400
+    assert "Nothing was changed." in text(answer)
+
+
 def test_what_was_decided_together_says_so_when_one_comes_back(dana: Person, scope: str) -> None:
     """Back shows no alarm about what the reader just did: who decided it, when, and where the receipt is."""
     at = Scope.parse(scope)

@@ -103,7 +103,8 @@ def visitor(browser: Browser, arguments: Mapping[str, Any], name: str, **more: A
 
 
 def sign_in(page: Page, name: str) -> None:
-    """Fill the sign-in that the page shows."""
+    """Fill the sign-in that the page shows, until the page behind it has loaded with its scripts."""
     page.fill("#username", name)
     page.fill("#password", PASSWORD)
-    page.click("#sign-in button[type=submit]")
+    with page.expect_event("load"):
+        page.click("#sign-in button[type=submit]")

@@ -53,13 +53,15 @@ class TextWarning:
 class Change:
     """One edited value: JSON pointer, literal before and after; None is a value that is not there.
 
-    `aside` says what else changed where no value did: the order of members, or white space.
+    `aside` says what else is to be known: a text where a number was (`recast`), a number that is only
+    written differently, or where no value changed the order of members or white space.
     """
 
     pointer: str
     was: str | None = None
     now: str | None = None
     aside: str = ""
+    recast: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,8 +180,11 @@ def decide_all(visit: Visit) -> HttpResponse:
     if decision not in ("approve", "deny"):
         raise InvalidRequest("The form says neither approve nor deny.")
     note = normalise_typed(posted.get("note", "")) or None
+    chosen = posted.getlist("id")[:MOST]
+    if not chosen:
+        raise InvalidRequest("The form names no pause to decide.")
     results = []
-    for suspension_id in posted.getlist("id")[:MOST]:
+    for suspension_id in chosen:
         found = read_pinned(visit.everywhere, [suspension_id])
         if found:
             results.append(_decide_one(visit, found[0], decision, note))
