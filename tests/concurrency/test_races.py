@@ -6,13 +6,19 @@ the guard that decides it, to show that the race is there at all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from django.db import connection
 
-from tests.concurrency import children
+from suspensions.domain.policy import Caller
+from suspensions.domain.values import Run
+from tests.concurrency import children, requests
+from tests.concurrency.consistency import Ground
 from tests.concurrency.contests import CONTESTS
-from tests.concurrency.meeting import contend, race_without_guard, race_without_lock
-from tests.concurrency.outcomes import codes, summary
+from tests.concurrency.meeting import contend, held, race_without_guard, race_without_lock, unlocked
+from tests.concurrency.outcomes import Call, attempt, codes, summary
+from tests.support.builders import caller, fresh_scope, holder_of
 
 MANY = 20
 SEVERAL = 4
@@ -56,3 +62,32 @@ if connection.vendor == "postgresql":
         """The second guard: a write that finds the row moved touches nothing, and the operation looks again."""
         contest = CONTESTS[name](SEVERAL)
         contest.check(race_without_lock(contest.calls))
+
+    _OF_A_HOLDER: dict[str, Callable[[Run, Caller], Call]] = {
+        "renew": requests.renew,
+        "release": requests.release,
+        "save progress": requests.save_progress,
+        "finish": lambda run, by: requests.finish(run, by, holder=holder_of(run)),
+        "pause": lambda run, by: requests.pause(run.scope, by, run.id, holder=holder_of(run)),
+    }
+
+    @pytest.mark.parametrize("write", _OF_A_HOLDER)
+    def test_a_holders_write_touches_nothing_after_a_takeover_that_no_lock_held_back(write: str) -> None:
+        scope = fresh_scope()
+        run = requests.lapsed_run(scope)
+        call = _OF_A_HOLDER[write](run, caller(scope))
+        with unlocked(), held(call) as let_go_on:
+            taken = attempt(requests.reclaim(run, caller(scope), "worker-2"))
+            assert taken.fresh, summary([taken])
+            before = Ground(scope).rows
+            assert let_go_on().code == "run_lease_lost"
+        assert Ground(scope).rows == before
+
+    def test_a_takeover_touches_nothing_after_a_renewal_that_no_lock_held_back() -> None:
+        scope = fresh_scope()
+        run = requests.lapsed_run(scope)
+        with unlocked(), held(requests.reclaim(run, caller(scope), "worker-2")) as let_go_on:
+            assert attempt(requests.renew(run, caller(scope))).fresh
+            before = Ground(scope).rows
+            assert let_go_on().code == "run_lease_lost"
+        assert Ground(scope).rows == before
