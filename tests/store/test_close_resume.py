@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection, transaction
 from pytest_django.fixtures import Settings
 
 from cortex_admin import settings as shipped
+from suspensions.domain import failpoints
 from suspensions.domain.clock import use_clock
 from suspensions.domain.errors import (
     ClosureDenied,
@@ -34,6 +35,7 @@ from suspensions.domain.errors import (
     RunConflict,
     RunLeaseLive,
 )
+from suspensions.domain.failpoints import Point
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
@@ -407,8 +409,12 @@ def test_another_proof_under_a_used_reference_is_a_conflict_after_the_proofs_tim
     reused: dict[str, Any] = {"proof_ref": "prf-1", "proof_digest": sha256(b"other").hexdigest()}
     with refused(ProofExpired, scope):
         close(request_for(*second, time, expires_at=time.now, **reused), proof=b"other")
-    with refused(ResumeClosureConflict, scope):
+    # It is known before anything is written, and not by a write that fails.
+    passed: list[Point] = []
+    with refused(ResumeClosureConflict, scope), failpoints.installed(passed.append):
         close(request_for(*second, time, **reused), proof=b"other")
+    assert Point.AFTER_LOCK in passed
+    assert Point.BEFORE_WRITE not in passed
     assert close(request_for(*second, time, proof_ref="prf-2")).fresh
 
 

@@ -23,6 +23,7 @@ from suspensions.domain.scopes import Scope
 from suspensions.domain.states import RunState
 from suspensions.domain.values import Admission, Reason, Start
 from suspensions.operations import resumes, runs, suspensions
+from tests.closing.test_verification import without_triggers
 from tests.store.rows import (
     closure_row,
     event_types,
@@ -360,6 +361,18 @@ def test_a_pause_that_was_changed_since_is_not_started(what: str) -> None:
     assert execute(statement, [value, admission.version.suspension_id]) == 1
     with refused(ResumeAdmissionConflict, admission.scope):
         start(admission)
+
+
+@pytest.mark.parametrize("stored", [b"approved, and twice", b""])
+def test_an_input_that_was_changed_since_is_not_handed_out(stored: bytes) -> None:
+    admission = admitted()
+    with without_triggers():
+        execute(
+            "UPDATE resume_admission SET input = %s WHERE suspension_id = %s", [stored, admission.version.suspension_id]
+        )
+    with refused(ResumeAdmissionConflict, admission.scope):
+        start(admission)
+    assert resumes.start_next(caller(admission.scope), admission.scope, take()) is None
 
 
 @pytest.mark.parametrize("seconds", [None, 999.999999, 1000.000001, 5000])
