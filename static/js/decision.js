@@ -30,8 +30,8 @@
 
   const cell = (name, text) => {
     const element = document.createElement(name);
-    // Hidden and misleading letters are shown by their code points here, too.
-    element.textContent = text.replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    // Hidden letters are shown by their code points here, too; what only resembles another one the server tells.
+    element.textContent = text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufe00-\ufe0d\u{e0100}-\u{e01ef}]/gu,
       (letter) => `[U+${letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
     return element;
   };
@@ -59,10 +59,13 @@
     const editor = call.querySelector("[data-editor]");
     if (!editor || chosen(call, "decision") !== "edit") return 0;
     const note = call.querySelector("[data-check]"), box = call.querySelector("[data-diff]");
+    // What the server said of this very text stands until the text is another one.
+    if (call.querySelector("[data-fault]")) {
+      note.replaceChildren();
+      return null;
+    }
     const { fault } = window.cortexJson.read(editor.value);
     editor.removeAttribute("aria-invalid");
-    // What the server said of the text it got is overtaken by what is said of the text that stands here.
-    call.querySelector("[data-fault]")?.remove();
     if (fault) {
       editor.setAttribute("aria-invalid", "true");
       note.replaceChildren(line(`Not JSON: at character ${fault.at + 1} ${fault.text}.`, "stop", "triangle-alert"));
@@ -102,7 +105,7 @@
     if (what === "deny") return { count: "deny", text: "deny" };
     if (what === "approve") return { count: "approve", text: "approve as asked", unopened: unopened(call) };
     const changed = check(call);
-    if (changed === null) return { text: "is no JSON yet" };
+    if (changed === null) return { text: call.querySelector("[data-fault]") ? "is to be mended" : "is no JSON yet" };
     return { count: "approve", text: changed ? `approve with ${plural(changed, "change")}` : "approve, nothing edited yet" };
   };
 
@@ -140,12 +143,17 @@
     }
     const sentence = element.querySelector("[data-sentence]");
     sentence.dataset.plain ??= sentence.textContent;
-    if (!answers.some((one) => one.count)) { sentence.textContent = sentence.dataset.plain; return; }
-    sentence.replaceChildren(...summary(answers, names(calls)).flatMap(([who, text], place) => {
+    say(sentence, answers.some((one) => one.count) ? [...summary(answers, names(calls)).flatMap(([who, text], place) => {
       const strong = document.createElement("strong");
       strong.textContent = who;
       return [place ? " · " : "", strong, ` ${text}`];
-    }), ".");
+    }), "."] : [sentence.dataset.plain]);
+  };
+
+  // A live region that is filled with the same words again is read out again.
+  const say = (region, parts) => {
+    const text = parts.map((part) => part.textContent ?? part).join("");
+    if (region.textContent !== text) region.replaceChildren(...parts);
   };
 
   // Each call by its tool, with its number where one tool is called twice.
@@ -194,7 +202,11 @@
     const over = note.getBoundingClientRect().bottom + 12 - end;
     if (over > 0) scrollBy({ top: over, behavior: "instant" });
   };
-  document.addEventListener("input", (event) => { if (event.target.matches("[data-editor]")) refresh(); });
+  const retyped = (call) => {
+    call.querySelector("[data-fault]")?.remove();
+    refresh();
+  };
+  document.addEventListener("input", (event) => { if (event.target.matches("[data-editor]")) retyped(event.target.closest("[data-call]")); });
   document.addEventListener("htmx:afterSwap", refresh);
 
   document.addEventListener("click", (event) => {
@@ -203,7 +215,7 @@
     const editor = button.closest("[data-call]").querySelector("[data-editor]");
     editor.value = original(editor);
     editor.focus();
-    refresh();
+    retyped(button.closest("[data-call]"));
   });
 
   document.addEventListener("click", (event) => {
@@ -248,9 +260,9 @@
   }, true);
   document.addEventListener("htmx:afterSwap", require);
   require();
-  // What stands now gets the focus, so that a screen reader hears it and the keys go on from there.
+  // What stands now, or the form that came back, gets the focus: a screen reader hears it, and the keys go on from there.
   document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.detail.elt?.id === "decision" && event.detail.elt.matches(".standing")) event.detail.elt.focus();
+    if (event.detail.elt?.id === "decision") event.detail.elt.focus({ preventScroll: true });
   });
 
   // "a" and "d" of the queue open the pause with the choice made for its first call. Nothing is sent.

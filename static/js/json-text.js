@@ -39,7 +39,7 @@
       this.space();
       const start = this.at, letter = this.peek();
       if (letter === undefined) this.fail("the text ends where a value is expected");
-      if (depth > DEPTH) this.fail(`nested deeper than ${DEPTH} levels`);
+      if ((letter === "{" || letter === "[") && depth > DEPTH) this.fail(`nested deeper than ${DEPTH} levels`);
       if (letter === "{") return this.object(depth);
       if (letter === "[") return this.list(depth);
       if (letter === '"') return { kind: "string", text: this.string("a text") };

@@ -138,7 +138,14 @@
     const field = typing(event.target);
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       const form = document.querySelector("form#decision");
-      if (form) { event.preventDefault(); form.requestSubmit(form.querySelector("[data-send]")); }
+      if (form) event.preventDefault();
+      // Held down it would send again what came back to be looked at.
+      if (form && !event.repeat) form.requestSubmit(form.querySelector("[data-send]"));
+      return;
+    }
+    // A browser sends the form that a choice or a tick stands in, by its first button. Deciding takes a button.
+    if (event.key === "Enter" && event.target.matches?.("form[method=post] input:is([type=radio], [type=checkbox])")) {
+      event.preventDefault();
       return;
     }
     if (event.key === "Escape" && field) { field.blur(); return; }

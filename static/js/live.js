@@ -75,9 +75,13 @@
     if (situation) situation.textContent = text;
     const list = row.parentElement;
     const remove = () => {
-      if (row.contains(document.activeElement) || row.classList.contains("row-here")) return;
+      if (!row.isConnected || row.contains(document.activeElement) || row.classList.contains("row-here")) return;
+      const said = list.closest(".group")?.querySelector(".group-title .count"), many = list.children.length;
       row.remove();
-      if (list && !list.children.length) list.closest(".group")?.remove();
+      if (said) said.textContent = said.textContent.replace(new RegExp(`^${many}(?!\\d)`), many - 1);
+      if (!list.children.length) list.closest(".group")?.remove();
+      // What a list says when nothing is in it, the server says.
+      if (!document.querySelector("#queue-results [data-row]")) window.htmx?.ajax("GET", location.pathname + location.search, { source: "#queue-results", target: "#queue-results", swap: "outerHTML" });
     };
     row.addEventListener("focusout", () => setTimeout(remove, 0));
     row.addEventListener("cortex:left", remove);
@@ -171,8 +175,14 @@
 
   // -- filters: choosing is enough --------------------------------------------------------------------------
 
+  // By keyboard each step through the options is a choice already: then a button shows what matches.
+  let byKeys = false;
+  document.addEventListener("keydown", () => { byKeys = true; }, true);
+  document.addEventListener("pointerdown", () => { byKeys = false; }, true);
   document.addEventListener("change", (event) => {
-    if (event.target.matches("[data-filter]")) event.target.form.requestSubmit();
+    if (!event.target.matches("[data-filter]")) return;
+    if (byKeys) event.target.form.classList.add("by-keys");
+    else event.target.form.requestSubmit();
   });
   // Empty filters do not belong into the address.
   document.addEventListener("submit", (event) => {

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice, takewhile
-from typing import Final
+from typing import Final, TypeAlias
 
 from suspensions.domain.json_as_written import (
     HALF_PAIR,
@@ -35,6 +35,9 @@ from suspensions.domain.limits import MAX_DEPTH
 from suspensions.domain.strict_json import loads
 
 MAX_WARNINGS: Final = 100
+"""So many of each kind are kept, so that a model cannot crowd out one kind by another."""
+MAX_LETTERS: Final = 16 << 20
+"""Of pointers at a time: below a name of millions of letters, each value has a pointer that long."""
 
 
 class NodeKind(StrEnum):
@@ -160,16 +163,20 @@ class Node:
 
     @property
     def children(self) -> tuple[Node, ...]:
-        return tuple(_children(self.raw, self.pointer))
+        return tuple(self.each())
+
+    def each(self) -> Iterator[Node]:
+        """The children one by one, each made when its turn comes."""
+        return _children(self.raw, self.pointer)
 
     def first(self, limit: int) -> tuple[Node, ...]:
         """The first children, without making the others."""
-        return tuple(islice(_children(self.raw, self.pointer), limit))
+        return tuple(islice(self.each(), limit))
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsTree:
-    """Arguments that are JSON. `more_warnings` counts those beyond the first hundred."""
+    """Arguments that are JSON. `more_warnings` counts those beyond the first hundred of their kind."""
 
     root: Node
     warnings: tuple[ArgumentsWarning, ...] = ()
@@ -186,9 +193,15 @@ def parse_arguments(text: str) -> ArgumentsTree | NotJson:
         reading = Reading(text)
     except Unreadable as fault:
         return NotJson(fault.detail, fault.offset)
-    warnings = _warnings(reading)
-    shown = tuple(islice(warnings, MAX_WARNINGS))
-    return ArgumentsTree(Node("", raw=reading.raw), shown, sum(1 for _ in warnings))
+    kept: list[ArgumentsWarning] = []
+    counts: Counter[WarningKind] = Counter()
+    letters: Counter[WarningKind] = Counter()
+    for kind, way, detail in _warnings(reading):
+        counts[kind] += 1
+        if counts[kind] <= MAX_WARNINGS and letters[kind] <= MAX_LETTERS:
+            kept.append(ArgumentsWarning(kind, _pointer(way), detail))
+            letters[kind] += len(kept[-1].pointer)
+    return ArgumentsTree(Node("", raw=reading.raw), tuple(kept), counts.total() - len(kept))
 
 
 def _children(raw: Raw, pointer: str) -> Iterator[Node]:
@@ -205,39 +218,53 @@ def _children(raw: Raw, pointer: str) -> Iterator[Node]:
             yield Node(f"{pointer}/{index}", index=index, raw=value)
 
 
-def _warnings(reading: Reading) -> Iterator[ArgumentsWarning]:
+# How to reach a value: the way to what holds it, then a name or a place. A pointer is made of the few
+# that are kept alone; made of all, a long name would be copied for each of a million values below it.
+_Way: TypeAlias = "tuple[_Way, str | int] | None"
+_Found: TypeAlias = tuple[WarningKind, _Way, str]
+
+
+def _pointer(way: _Way) -> str:
+    tokens: list[str] = []
+    while way:
+        way, token = way
+        tokens.append(f"/{token}" if isinstance(token, int) else child_pointer("", token))
+    return "".join(reversed(tokens))
+
+
+def _warnings(reading: Reading) -> Iterator[_Found]:
     """Walk the tree, unless nothing that was read can give a warning."""
     odd = {lexeme: other for lexeme in reading.lexemes if (other := reads_as(lexeme))}
     if odd or reading.misleads:
-        yield from _warnings_at(reading.raw, "", odd)
+        yield from _warnings_at(reading.raw, None, odd)
 
 
-def _warnings_at(raw: Raw, pointer: str, odd: Mapping[str, str]) -> Iterator[ArgumentsWarning]:
+def _warnings_at(raw: Raw, way: _Way, odd: Mapping[str, str]) -> Iterator[_Found]:
     """The warnings of one value and of all below it, in the order of the text."""
     match raw:
         case Members(pairs, repeated):
             times = Counter(name for name, _ in pairs if name in repeated)
             for name, value in pairs:
-                place = child_pointer(pointer, name)
+                place = (way, name)
                 if count := times.pop(name, 0):
                     detail = f"this name stands {count} times: programs differ in which they read"
-                    yield ArgumentsWarning(WarningKind.DUPLICATE, place, detail)
+                    yield WarningKind.DUPLICATE, place, detail
                 if HALF_PAIR.search(name):
-                    yield ArgumentsWarning(WarningKind.HALF_PAIR, place, _HALF_PAIR_DETAIL)
+                    yield WarningKind.HALF_PAIR, place, _HALF_PAIR_DETAIL
                 yield from _warnings_at(value, place, odd)
         case list():
             for index, value in enumerate(raw):
                 if isinstance(value, list | Members | Deep | str) or (
                     isinstance(value, Number) and value.lexeme in odd
                 ):
-                    yield from _warnings_at(value, f"{pointer}/{index}", odd)
+                    yield from _warnings_at(value, (way, index), odd)
         case Number(lexeme) if lexeme in odd:
-            yield ArgumentsWarning(WarningKind.NUMBER, pointer, _number_detail(lexeme, odd[lexeme]))
+            yield WarningKind.NUMBER, way, _number_detail(lexeme, odd[lexeme])
         case str() if HALF_PAIR.search(raw):
-            yield ArgumentsWarning(WarningKind.HALF_PAIR, pointer, _HALF_PAIR_DETAIL)
+            yield WarningKind.HALF_PAIR, way, _HALF_PAIR_DETAIL
         case Deep():
             detail = f"nested deeper than {MAX_DEPTH} levels: shown as written, not looked into"
-            yield ArgumentsWarning(WarningKind.DEPTH, pointer, detail)
+            yield WarningKind.DEPTH, way, detail
 
 
 _HALF_PAIR_DETAIL: Final = "holds half a surrogate pair, which programs read differently"

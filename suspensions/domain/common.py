@@ -5,19 +5,18 @@ Nothing is left out: a value that is the same in all is said once, every other o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from suspensions.domain.arguments import ArgumentsTree, Node, NodeKind, NotJson, parse_arguments
-from suspensions.domain.json_as_written import written
+from suspensions.domain.json_as_written import Members, Reading, Unreadable, sendable, written
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """`same` are names and values as written that all calls share. `differing` has, for each call, its other members.
 
-    `whole`: the arguments cannot be compared by their members (no JSON object, or a name stands twice), so that each
-    call's `differing` is its text as one member without a name.
+    `whole`: the arguments cannot be compared by their members (no JSON object, a name stands twice, or two names read
+    as one), so that each call's `differing` is its text as one member without a name.
     """
 
     same: tuple[tuple[str, str], ...]
@@ -28,20 +27,34 @@ class Comparison:
 def compare(arguments: Sequence[str]) -> Comparison:
     """Compare the arguments of several calls."""
     members = [_members(text) for text in arguments]
-    if any(found is None for found in members):
-        return Comparison((), tuple((("", text),) for text in arguments), whole=True)
     known = [found for found in members if found is not None]
+    if len(known) < len(members) or _read_as_one(known):
+        return Comparison((), tuple((("", text),) for text in arguments), whole=True)
     first = known[0] if known else {}
     same = {name: value for name, value in first.items() if all(found.get(name) == value for found in known)}
-    differing = tuple(tuple((name, value) for name, value in found.items() if name not in same) for found in known)
-    return Comparison(tuple(same.items()), differing)
+    differing = tuple(_shown((name, found[name]) for name in found if name not in same) for found in known)
+    return Comparison(_shown(same.items()), differing)
 
 
 def _members(text: str) -> dict[str, str] | None:
-    tree: ArgumentsTree | NotJson = parse_arguments(text)
-    if isinstance(tree, NotJson) or tree.root.kind is not NodeKind.OBJECT:
+    """The members by their real names; None for what is no object, or has a name twice."""
+    try:
+        raw = Reading(text).raw
+    except Unreadable:
         return None
-    children: tuple[Node, ...] = tree.root.children
-    if any(child.duplicate for child in children):
+    if not isinstance(raw, Members) or raw.repeated:
         return None
-    return {child.key or "": written(child.raw) for child in children}
+    return {name: written(value) for name, value in raw.pairs}
+
+
+def _read_as_one(known: Iterable[Mapping[str, str]]) -> bool:
+    """Tell whether two names, of one call or of two, are shown alike: half a surrogate pair and its escape's letters.
+
+    By what is shown, one value would hide the other, and two calls would seem to be the same.
+    """
+    names = {name for found in known for name in found}
+    return len({sendable(name) for name in names}) < len(names)
+
+
+def _shown(members: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((sendable(name), value) for name, value in members)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from suspensions.domain import arguments as domain
 from suspensions.domain import odd_text
-from suspensions.domain.arguments import ArgumentsWarning, Node, NodeKind, NotJson, WarningKind
+from suspensions.domain.arguments import ArgumentsTree, ArgumentsWarning, Node, NodeKind, NotJson, WarningKind
 from suspensions.domain.json_as_written import written
 from suspensions.pages.contexts import Change, TextWarning, TreeStep
 from suspensions.pages.folding import VALUE_LIMIT, fold
@@ -22,6 +21,8 @@ from suspensions.pages.folding import VALUE_LIMIT, fold
 MAX_STEPS = 1_000
 """Beyond so many steps the tree stops and points to the verbatim text, so that pages stay light."""
 MAX_ODD_PLACES = 20
+MAX_MISSED = 5
+"""So many warnings that the tree does not carry are told above it; the others are counted."""
 ROOT = "root"
 _INLINE_MEMBERS = 4
 _INLINE_LETTERS = 72
@@ -46,15 +47,13 @@ def read_arguments(text: str) -> Arguments:
     flags: dict[str, list[ArgumentsWarning]] = {}
     for warning in tree.warnings:
         flags.setdefault(warning.pointer, []).append(warning)
-    steps = list(islice(_walk(tree.root, flags), MAX_STEPS + 1))
-    cut = len(steps) > MAX_STEPS
+    steps, cut = _drawn(_walk(tree.root, flags))
     if cut:
-        del steps[MAX_STEPS:]
         opened = sum((step.kind == "open") - (step.kind == "close") for step in steps)
         steps.extend(TreeStep(kind="close") for _ in range(opened - 1))
         steps.append(TreeStep(kind="close", literal=ROOT))
     places = [(step.pointer, _text(step)) for step in _all(steps)] if not cut else [("", text)]
-    return Arguments(steps, _odd_places(places), is_json=True, cut=cut)
+    return Arguments(steps, [*_missed(tree, steps), *_odd_places(places)], is_json=True, cut=cut)
 
 
 def changes(original: str, edited: str) -> list[Change]:
@@ -101,6 +100,18 @@ def edited_text(posted: str, original: str) -> str | None:
     return None if typed == domain.normalise_typed(original) else typed
 
 
+def _drawn(walk: Iterator[TreeStep]) -> tuple[list[TreeStep], bool]:
+    """The steps as far as the tree is drawn, and whether there are more."""
+    steps: list[TreeStep] = []
+    letters = 0
+    for step in walk:
+        if len(steps) == MAX_STEPS or letters > domain.MAX_LETTERS:
+            return steps, True
+        steps.append(step)
+        letters += len(step.pointer)
+    return steps, False
+
+
 _Flags = Mapping[str, Sequence[ArgumentsWarning]]
 
 
@@ -111,7 +122,7 @@ def _walk(root: Node, flags: _Flags) -> Iterator[TreeStep]:
     """
     yield TreeStep(kind="open", literal=ROOT)
     nests = root.kind in _NESTED and root.length > 0
-    stack = [iter(root.children if nests else (root,))]
+    stack = [root.each() if nests else iter((root,))]
     while stack:
         node = next(stack[-1], None)
         if node is None:
@@ -121,7 +132,7 @@ def _walk(root: Node, flags: _Flags) -> Iterator[TreeStep]:
         inline = _inline(node, flags)
         if node.kind in _NESTED and node.length > 0 and not inline:
             yield _step(node, flags, kind="open")
-            stack.append(iter(node.children))
+            stack.append(node.each())
         else:
             yield _step(node, flags, inline=inline)
 
@@ -153,17 +164,37 @@ def _inline(node: Node, flags: _Flags) -> tuple[TreeStep, ...]:
 
 
 def _flags_of(node: Node, flags: _Flags) -> tuple[str, ...]:
-    return tuple(
+    sentences = (
         _sentence(warning)
         for warning in flags.get(node.pointer, ())
         # Two values of one name share a pointer; only the odd number among them is odd.
         if warning.kind is not WarningKind.NUMBER or node.reads_as
     )
+    return tuple(dict.fromkeys(sentences))  # a thousand values of one name would each say all that it is warned of
 
 
 def _sentence(warning: ArgumentsWarning) -> str:
     text = f"{warning.detail[0].upper()}{warning.detail[1:]}."
     return f"{text} Cortex keeps every digit." if warning.kind is WarningKind.NUMBER else text
+
+
+def _missed(tree: ArgumentsTree, steps: Sequence[TreeStep]) -> list[TextWarning]:
+    """A line for each warning that no step carries, doubled names first; beyond a handful they are counted."""
+    marked = {(step.pointer, flag) for step in steps for flag in step.flags}
+    missed = [one for one in tree.warnings if (one.pointer, _sentence(one)) not in marked]
+    missed.sort(key=lambda one: one.kind is not WarningKind.DUPLICATE)
+    lines = [TextWarning(_path(one.pointer), _sentence(one)) for one in missed[:MAX_MISSED]]
+    if rest := len(missed) - len(lines) + tree.more_warnings:
+        words = "1 more place is" if rest == 1 else f"{rest:,} more places are"
+        lines.append(TextWarning("", f"{words} not marked below."))
+    return lines
+
+
+def _path(pointer: str) -> str:
+    """A pointer as the page writes it, with both its ends however long its names are."""
+    path = pointer.removeprefix("/") or pointer
+    folded = odd_text.fold(path)
+    return f"{folded.head}\u2026{folded.tail}" if folded else path
 
 
 def _all(steps: Sequence[TreeStep]) -> Iterator[TreeStep]:

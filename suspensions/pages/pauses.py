@@ -78,16 +78,19 @@ class PauseView:
         return fold_calls(views)
 
     def _with_typed(self, view: CallView, faults: Faults) -> CallView:
-        typed = self.typed.of(view.id) if self.typed is not None else None
+        # Where nothing can be decided any more, what was typed is shown to be copied, and not as what was done.
+        typed = self.typed.of(view.id) if self.typed is not None and self.may_answer else None
         if typed is None:
             return view
-        edited = edited_text(typed.arguments, view.arguments) if typed.decision == "edit" else None
+        # Kept whatever was chosen last: who goes back to editing finds it again.
+        edits = bool(typed.arguments) or typed.decision == "edit"
+        edited = edited_text(typed.arguments, view.arguments) if edits else None
         fault = faults.arguments.get(view.id, "")
         return replace(
             view,
             decision=typed.decision,
             edited=edited,
-            changes=changes(view.arguments, edited) if edited is not None and not fault else (),
+            changes=changes(view.arguments, edited) if edited and typed.decision == "edit" and not fault else (),
             typed_note=typed.note,
             kind=typed.kind,
             result=typed.result,
@@ -174,9 +177,8 @@ class PauseView:
         shown = None
         if over:
             shown = standing(read, self.calls(), self.reader(), refusal)
-            if refusal is not None:
-                shown = replace(shown, kept=kept_texts(self.typed))
-            elif stand is Stand.ADMITTED:
+            shown = replace(shown, kept=kept_texts(self.typed))
+            if refusal is None and stand is Stand.ADMITTED:
                 shown = replace(shown, poll_href=visit.href("pause", pause.id, part="standing"))
         return PausePage(
             chrome=visit.chrome("Queue"),

@@ -20,6 +20,7 @@ from suspensions.pages.contexts import Deadline, Folded, Typed
 register = template.Library()
 
 register.filter("duration", formats.duration)
+register.filter("rough", formats.rough)
 register.filter("grouped", formats.grouped)
 register.filter("short_digest", formats.short_digest)
 register.filter("short_id", formats.short_id)

@@ -286,6 +286,41 @@ def test_a_decided_row_leaves_and_a_late_poll_does_not_bring_it_back(
     expect(page.locator(f"#row-{stays['id']}")).to_be_visible()
 
 
+def test_a_slow_answer_is_waited_for_and_a_press_is_not_taken_for_a_poll(
+    agent: Agent, visit: Callable[..., Visitor]
+) -> None:
+    agent.pause(CALL)
+    dana = visit()
+    page = dana.page
+    page.clock.install()
+    page.goto("/")
+    sign_in(page, dana.name)
+    held: list[Route] = []
+    asked: list[str] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.on("request", lambda request: asked.append(request.url) if "part=news" in request.url else None)
+    page.route("**/?*part=news*", hold)
+    with page.expect_request("**/?*part=news*"):
+        page.clock.run_for(5_000)
+    page.clock.run_for(10_000)
+    second = agent.pause(CALL)
+    held[0].continue_()
+    expect(page.locator("#show-new")).to_be_visible()
+    assert len(asked) == 1, "a poll that was under way was begun again"
+    page.unroute("**/?*part=news*")
+
+    # The answer to the press takes longer than until the next poll.
+    page.route(lambda url: "part=news" not in url and "/static/" not in url, hold)
+    with page.expect_request(lambda request: "part=news" not in request.url):
+        page.click("#show-new")
+    page.clock.run_for(6_000)
+    held[1].continue_()
+    expect(page.locator(f"#row-{second['id']}")).to_be_visible()
+
+
 def test_polls_leave_a_half_typed_note_its_caret_and_its_focus(agent: Agent, visit: Callable[..., Visitor]) -> None:
     pause = agent.pause(CALL)
     dana, priya = visit(), visit("Priya Raman")
@@ -321,6 +356,8 @@ def test_an_open_form_is_told_that_somebody_decided(agent: Agent, visit: Callabl
     # Whoever writes far below reads it beside the button.
     expect(page.locator(".dock")).to_contain_text("Priya Raman answered this: 1 denied.")
     expect(page.locator(".dock")).to_contain_text("What you send now is not taken.")
+    # Nothing more can come of it: it is told once.
+    expect(page.locator("#pause-news")).not_to_have_attribute("data-poll", "")
     expect(page.locator("#call-0-note")).to_have_value("half a no")
 
 
@@ -447,6 +484,7 @@ def test_one_of_several_is_left_out_where_its_arguments_are_read(agent: Agent, v
     send = page.locator("button[value=approve]")
     expect(send).to_have_text("Approve 3")
     first.uncheck()
+    first.press("Enter")
     expect(send).to_have_text("Approve 1")
     expect(page.locator("[data-take-words]")).to_contain_text("1 left as it is, and still waiting. Approving")
     second.uncheck()

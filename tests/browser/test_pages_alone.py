@@ -287,6 +287,75 @@ def test_a_key_that_is_held_down_decides_one_call(stage: Stage) -> None:
     expect(page.locator("[data-sentence]")).to_have_text("1 approve as asked · 39 not decided yet.")
 
 
+def test_enter_on_a_choice_sends_nothing(stage: Stage) -> None:
+    """A browser would press the form's first button, which goes on to the next pause besides."""
+    page = stage.open("pause")
+    page.check(FIRST.format("approve"))
+    page.check(SECOND.format("deny"))
+    for choice in (FIRST.format("approve"), SECOND.format("deny")):
+        page.focus(choice)
+        page.keyboard.press("Enter")
+    page.focus("[data-send]")
+    assert stage.posts == []
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-send]")).to_be_visible()
+    assert len(stage.posts) == 1
+
+
+def test_by_keyboard_a_filter_waits_for_its_button(stage: Stage) -> None:
+    page = stage.open("queue")
+    before = page.url
+    page.focus("select[name=reason]")
+    page.keyboard.press("ArrowDown")
+    button = page.locator(".find-button")
+    expect(button).to_be_visible()
+    assert page.url == before
+    chosen = page.locator("select[name=reason]").input_value()
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**reason={chosen}*")
+
+
+def test_a_refused_edit_says_why_until_it_is_another_text(stage: Stage) -> None:
+    page = stage.open("pause-faults")
+    editor, fault = page.locator("#call-0-arguments"), page.locator("#call-0-arguments-fault")
+    expect(fault).to_be_visible()
+    expect(editor).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#call-0-check")).not_to_contain_text("Valid JSON")
+    editor.fill("{}")
+    expect(fault).to_have_count(0)
+    expect(editor).not_to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#call-0-check")).to_contain_text("Valid JSON")
+
+
+def test_what_comes_back_has_the_focus_and_a_place_for_problems(stage: Stage) -> None:
+    page = stage.open("pause")
+    again = page.locator("#decision").evaluate("form => form.outerHTML")
+    stage.post_reply = lambda request: (422, again)
+    page.check(FIRST.format("approve"))
+    page.check(SECOND.format("deny"))
+    page.click("[data-send]")
+    expect(page.locator("form#decision")).to_be_focused()
+    expect(page.locator("#problem")).to_have_count(1)
+    expect(stage.open("pause-decided").locator("#problem")).to_have_count(1)
+
+
+def test_polls_say_nothing_twice(stage: Stage) -> None:
+    page = stage.open("pause")
+    page.check(FIRST.format("approve"))
+    page.evaluate(
+        """() => {
+          window.spoken = 0;
+          const sentence = document.querySelector("[data-sentence]");
+          new MutationObserver(() => { window.spoken += 1; }).observe(sentence, { childList: true });
+        }"""
+    )
+    stage.poll_reply = lambda request: (200, '<div id="pause-news" role="status">Nothing new</div>')
+    page.evaluate("htmx.trigger('#pause-news', 'cortex:poll')")
+    expect(page.locator("#pause-news")).to_have_text("Nothing new")
+    assert page.evaluate("window.spoken") == 0
+
+
 def test_keys_are_letters_while_somebody_types(stage: Stage) -> None:
     page = stage.open("pause")
     page.click("#call-0-note")

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suspensions.domain.arguments import (
+    MAX_LETTERS,
     MAX_WARNINGS,
     ArgumentsTree,
     ArgumentsWarning,
@@ -89,6 +90,7 @@ def test_lengths_are_members_items_and_characters() -> None:
 def test_items_know_their_place_and_the_first_can_be_had_alone() -> None:
     root = tree_of("[" + "0," * 100_000 + "0]").root
     assert [(node.index, node.pointer) for node in root.first(2)] == [(0, "/0"), (1, "/1")]
+    assert next(root.each()) == root.first(1)[0]
     assert root.length == 100_001
 
 
@@ -249,6 +251,39 @@ def test_a_thousand_warnings_are_counted_not_listed() -> None:
     assert tree.more_warnings == 1_000 - MAX_WARNINGS
 
 
+def test_no_other_kind_crowds_out_a_name_that_stands_twice() -> None:
+    halves, deep = r'"\ud800",' * 1_000, ("[" * 64 + "]" * 64 + ",") * 1_000
+    tree = tree_of('{"pad":[' + halves + deep + "1e400," * 1_000 + '0],"amount":1,"amount":2}')
+    kinds = [warning.kind for warning in tree.warnings]
+    assert tree.warnings[-1].pointer == "/amount"
+    assert kinds.count(WarningKind.DUPLICATE) == 1
+    assert len(kinds) == 3 * MAX_WARNINGS + 1
+    assert tree.more_warnings == 3 * (1_000 - MAX_WARNINGS)
+
+
+def test_thousands_of_names_that_stand_twice_crowd_out_no_number() -> None:
+    members = "".join(f'"{number // 2}":0,' for number in range(10_000))
+    tree = tree_of("{" + members + '"id":1e400}')
+    assert [warning.pointer for warning in tree.warnings] == [f"/{number}" for number in range(MAX_WARNINGS)] + ["/id"]
+    assert tree.more_warnings == 5_000 - MAX_WARNINGS
+
+
+def test_pointers_below_a_name_of_millions_of_letters_are_bounded_together() -> None:
+    tree = tree_of('{"' + "x" * (4 << 20) + '":[' + "1e400," * 50 + '0],"a":1,"a":2}')
+    assert sum(len(warning.pointer) for warning in tree.warnings) < MAX_LETTERS + (5 << 20)
+    assert tree.warnings[-1].pointer == "/a"
+    assert len(tree.warnings) + tree.more_warnings == 51
+
+
+def test_the_warnings_stand_in_the_order_of_the_text() -> None:
+    assert warnings_of('{"n":1e400,"a":1,"l":[{"b/~":1,"b/~":[1e400]}],"a":2}') == [
+        (WarningKind.NUMBER, "/n"),
+        (WarningKind.DUPLICATE, "/a"),
+        (WarningKind.DUPLICATE, "/l/0/b~1~0"),
+        (WarningKind.NUMBER, "/l/0/b~1~0/0"),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -257,8 +292,9 @@ def test_a_thousand_warnings_are_counted_not_listed() -> None:
         "[" + "[]," * (1 << 20) + "0]",
         "9" * (8 << 20),
         "[" * (4 << 20) + "]" * (4 << 20),
+        '{"' + "x" * (1 << 20) + '":[' + "1e400," * (1 << 20) + "0]}",
     ],
-    ids=["text", "quotes", "lists", "digits", "deep"],
+    ids=["text", "quotes", "lists", "digits", "deep", "name"],
 )
 def test_eight_mib_are_read_in_linear_time(text: str) -> None:
     """A quadratic reading would take hours; the bound only tells the two apart."""

@@ -1,13 +1,14 @@
 """A call's arguments as the page shows them."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suspensions.pages.arguments import MAX_STEPS, changes, edited_text, read_arguments
-from suspensions.pages.contexts import Folded, TreeStep
+from suspensions.pages.arguments import MAX_MISSED, MAX_STEPS, changes, edited_text, read_arguments
+from suspensions.pages.contexts import Folded, TextWarning, TreeStep
 from suspensions.pages.folding import fold
 
 
@@ -34,6 +35,100 @@ def test_both_values_of_a_doubled_name_are_shown_and_flagged() -> None:
     leaves = [step for step in read_arguments('{"a": 1, "a": 2}').steps if step.kind == "leaf"]
     assert [step.value.head for step in leaves if step.value] == ["1", "2"]
     assert all(step.flags for step in leaves)
+
+
+TWICE = "This name stands 2 times: programs differ in which they read."
+PAD = '"pad":[' + ",".join(["0"] * MAX_STEPS) + "]"
+OVER = "9007199254740993"
+READ_AS = "Over 2^53: some programs would read it as 9007199254740992. Cortex keeps every digit."
+
+
+def test_a_hundred_odd_numbers_leave_the_flag_on_a_doubled_name() -> None:
+    read = read_arguments('{"ids":[' + ",".join([OVER] * 100) + '],"amount":1,"amount":2}')
+    assert [step.flags for step in read.steps if step.key == "amount"] == [(TWICE,), (TWICE,)]
+    assert sum(step.flags == (READ_AS,) for step in read.steps) == 100
+    assert read.warnings == []
+
+
+def test_a_doubled_name_where_the_tree_does_not_reach_is_told_above_it() -> None:
+    read = read_arguments("{" + PAD + ',"amount":1,"amount":2}')
+    assert read.cut
+    assert "amount" not in [step.key for step in read.steps]
+    assert read.warnings == [TextWarning("amount", TWICE)]
+
+
+def test_what_the_tree_does_not_reach_is_told_doubled_names_first() -> None:
+    read = read_arguments("{" + PAD + ',"id":' + OVER + r',"half":"\ud800","a":{"b/c":1,"b/c":2}}')
+    assert read.warnings == [
+        TextWarning("a/b~1c", TWICE),
+        TextWarning("id", READ_AS),
+        TextWarning("half", "Holds half a surrogate pair, which programs read differently."),
+    ]
+
+
+def test_what_many_values_of_one_name_are_warned_of_stands_once_at_each() -> None:
+    read = read_arguments("{" + ",".join(['"a":' + OVER] * 3) + "}")
+    thrice = TWICE.replace("2", "3")
+    assert [step.flags for step in read.steps if step.key] == [(thrice, READ_AS)] * 3
+    assert read.warnings == []
+
+
+def test_what_a_drawn_value_carries_is_not_told_twice() -> None:
+    read = read_arguments('{"amount":1,' + PAD + ',"amount":' + OVER + "}")
+    assert read.steps[1].flags == (TWICE,)
+    assert read.warnings == [TextWarning("amount", READ_AS)]
+
+
+def test_more_than_a_handful_out_of_the_tree_are_counted() -> None:
+    members = ",".join(f'"a{number // 2}":0' for number in range(20))
+    read = read_arguments("{" + PAD + ',"ids":[' + ",".join([OVER] * 150) + "]," + members + "}")
+    assert read.warnings == [
+        *(TextWarning(f"a{number}", TWICE) for number in range(MAX_MISSED)),
+        TextWarning("", "155 more places are not marked below."),
+    ]
+
+
+def test_one_more_place_is_said_in_the_singular() -> None:
+    read = read_arguments("[" + ",".join([OVER] * 101) + "]")
+    assert not read.cut
+    assert read.warnings == [TextWarning("", "1 more place is not marked below.")]
+
+
+def test_thousands_of_doubled_names_are_counted_in_linear_time() -> None:
+    """A quadratic reading would take hours; the bound only tells the two apart."""
+    members = ",".join(f'"a{number // 2}":0' for number in range(400_000))
+    began = time.process_time()
+    read = read_arguments("{" + members + "}")
+    assert time.process_time() - began < 30
+    assert sum(step.flags == (TWICE,) for step in read.steps) == 200
+    assert read.warnings == [TextWarning("", "199,900 more places are not marked below.")]
+
+
+def test_a_long_way_to_a_place_is_shortened_in_the_middle() -> None:
+    read = read_arguments("{" + PAD + ',"from' + "x" * 100_000 + 'to":' + OVER + "}")
+    [warning] = read.warnings
+    assert warning.path.startswith("fromxxx")
+    assert warning.path.endswith("xxxto")
+    assert len(warning.path) < 300
+    assert warning.text == READ_AS
+
+
+def test_a_doubled_empty_name_has_a_path_that_can_be_seen() -> None:
+    assert read_arguments("{" + PAD + ',"":1,"":2}').warnings == [TextWarning("/", TWICE)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"amount": 1, "amount": 2, "id": 9007199254740993}',
+        '{"a": [{"b": 1, "b": 2}], "half": "\\ud800"}',
+        "9007199254740993",
+        "[" * 70 + "]" * 70,
+        '{"plain": [1, 2, {"x": null}]}',
+    ],
+)
+def test_all_that_is_marked_in_a_small_tree_needs_no_line_above_it(text: str) -> None:
+    assert read_arguments(text).warnings == []
 
 
 def test_a_small_flat_object_in_a_list_stands_on_one_line() -> None:
@@ -70,6 +165,19 @@ def test_a_tree_of_many_values_stops_and_says_so() -> None:
     read = read_arguments(json.dumps([[index] for index in range(5000)]))
     assert read.cut
     assert len(read.steps) <= MAX_STEPS + 64
+
+
+def test_a_tree_below_a_name_of_millions_of_letters_stops_before_its_pointers_fill_the_memory() -> None:
+    read = read_arguments('{"' + "x" * (3 << 20) + '":[' + "0," * 100_000 + "0]}")
+    assert read.cut
+    assert sum(len(step.pointer) for step in read.steps) <= 20 << 20
+    assert [step.kind for step in read.steps[:3]] == ["open", "open", "leaf"]
+
+
+def test_one_name_as_long_as_a_text_may_be_is_drawn() -> None:
+    read = read_arguments('{"' + "x" * (8 << 20) + '":0}')
+    assert not read.cut
+    assert len(read.steps) == 3
 
 
 json_values = st.recursive(

@@ -29,6 +29,8 @@ EDITS = [
     ('{"a/b":1,"m~n":2,"":3}', '{"a/b":2,"m~n":3,"":4}'), ('{"\\ud800":1}', '{"\\ud800":"\\udc00"}'),
     ('{"\\ud83d\\ude00":1}', '{"\U0001f600":2}'), ('{"__proto__":1}', '{"__proto__":2,"toString":3}'),
     ('"\\u2028 \\u007f \\/ \\u00e9"', '"\\t\\b\\u001f"'),
+    # As deep as is looked into, with a value at the bottom.
+    ("[" * 64 + "1" + "]" * 64, "[" * 64 + "2" + "]" * 64),
     ("rm -rf", '{"a":1}'), ("null and void", "null"), ("", "{}"),
 ]  # fmt: skip
 
