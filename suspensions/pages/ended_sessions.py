@@ -61,7 +61,8 @@ def safe_place(address: str) -> str:
 
 def keep(request: HttpRequest, place: str) -> None:
     """Keep what was typed for the page at `place`, unless there is too much of it."""
-    fields = {name: value for name, value in request.POST.items() if name not in _NOT_TYPED and isinstance(value, str)}
+    # What was ticked is many values of one name, a line each.
+    fields = {name: "\n".join(values) for name, values in request.POST.lists() if name not in _NOT_TYPED}
     if sum(map(len, fields.values())) <= MOST_KEPT:
         request.session[_KEPT] = {"place": urlsplit(place).path, "fields": fields}
 

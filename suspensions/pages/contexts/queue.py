@@ -82,6 +82,8 @@ class QueuePage:
     empty: Empty | None = None
     older_href: str = ""
     bulk_href: str = ""
+    bulk_scope: str = ""
+    """The chosen scope, as a field: the query of a form's own address is lost where it is sent by GET."""
     """Where several that were picked are looked at together; empty where none can be."""
 
 
@@ -114,6 +116,8 @@ class BulkPause:
     agent: str
     calls: Sequence[BulkCall]
     deadline: Deadline | None = None
+    taken: bool = True
+    """Whether it is ticked; not where somebody left it out before their session ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST, require_safe
@@ -30,6 +30,7 @@ from suspensions.pages.contexts import (
     Link,
     TextWarning,
 )
+from suspensions.pages.ended_sessions import take_kept
 from suspensions.pages.folding import fold
 from suspensions.pages.formats import duration
 from suspensions.pages.refusals import problem_of
@@ -50,10 +51,13 @@ _SHORT = 80
 def show(visit: Visit) -> HttpResponse:
     """Everything that the selected approvals share, and everything that differs."""
     wanted = visit.request.GET.getlist("id")[:MOST]
-    return _render(visit, read_pinned(visit.everywhere, wanted))
+    kept = take_kept(visit.request) if visit.request.method == "GET" else {}
+    return _render(visit, read_pinned(visit.everywhere, wanted), kept)
 
 
-def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
+def _render(visit: Visit, selected: Sequence[PinnedPause], kept: Mapping[str, str]) -> HttpResponse:
+    """The page, with what was typed and ticked before a session ended."""
+    taken = kept["id"].split("\n") if "id" in kept else [pause.id for pause in selected]
     fitting, left_out = _sort_out(visit, selected)
     answered = [one for one in left_out if one.receipt_href]
     calls = [call for pause in fitting for call in pause.pending]
@@ -69,7 +73,17 @@ def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
         deadline = Deadline(pause.expires_at, "fails at") if pause.expires_at else None
         href = visit.href("pause", pause.id)
         pauses.append(
-            BulkPause(index, pause.id, href, pause.scope.text, pause.revision, pause.agent_name or "", shown, deadline)
+            BulkPause(
+                index,
+                pause.id,
+                href,
+                pause.scope.text,
+                pause.revision,
+                pause.agent_name or "",
+                shown,
+                deadline,
+                pause.id in taken,
+            )
         )
     page = BulkPage(
         chrome=visit.chrome("Queue"),
@@ -81,6 +95,7 @@ def _render(visit: Visit, selected: Sequence[PinnedPause]) -> HttpResponse:
         warnings=_warnings(fitting),
         left_out=[one for one in left_out if not one.receipt_href],
         answered=answered,
+        note=normalise_typed(kept.get("note", "")),
         empty=None
         if fitting
         else Empty(
@@ -186,9 +201,14 @@ def decide_all(visit: Visit) -> HttpResponse:
     results = []
     for suspension_id in chosen:
         found = read_pinned(visit.everywhere, [suspension_id])
-        if found:
-            results.append(_decide_one(visit, found[0], decision, note))
+        results.append(_decide_one(visit, found[0], decision, note) if found else _gone(visit, suspension_id))
     return _results(visit, results, decision, note or "")
+
+
+def _gone(visit: Visit, suspension_id: str) -> BulkResult:
+    """What is not there and what no grant covers look alike."""
+    why = "it is not there, or in a scope that you have no grant for"
+    return BulkResult(visit.href("queue"), suspension_id[:_SHORT], "", False, why)
 
 
 def _decide_one(visit: Visit, pause: PinnedPause, decision: str, note: str | None) -> BulkResult:
@@ -245,8 +265,11 @@ def _results(visit: Visit, results: Sequence[BulkResult], decision: str, note: s
         title, text = f"{every} {word}.", "It has a receipt." if done == 1 else "Each has a receipt of its own."
     else:
         refused = len(results) - done
-        title = f"{done} of {len(results)} {word}."
-        text = f"The other{'s were' if refused > 1 else ' was'} refused; nothing was half done."
+        if done:
+            title, those = f"{done} of {len(results)} {word}.", f"The other{'s were' if refused > 1 else ' was'}"
+        else:
+            title, those = f"None was {word}.", f"All {refused} were" if refused > 1 else "It was"
+        text = f"{those} refused; nothing was half done."
     page = BulkResultPage(
         chrome=visit.again().chrome("Queue"),
         crumbs=[Link("Queue", visit.href("queue")), Link("Several together", "")],

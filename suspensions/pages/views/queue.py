@@ -60,6 +60,7 @@ def show(visit: Visit) -> HttpResponse:
         "empty": page.empty,
         "older_href": page.older_href,
         "bulk_href": page.bulk_href,
+        "bulk_scope": page.bulk_scope,
         "now": visit.now,
     }
     return render_page(
@@ -132,7 +133,8 @@ def _page(visit: Visit, tab: str, lists: _Lists) -> QueuePage:
         news=_start_of_news(visit, query, last.next is not None),
         empty=None if shown else _empty(visit, tab),
         older_href=f"{visit.request.path}?{older.urlencode()}" if last.next else "",
-        bulk_href=visit.href("bulk") if any(row.pick for group in groups for row in group.rows) else "",
+        bulk_scope=visit.chosen.text if visit.chosen else "",
+        bulk_href=visit.href("bulk", scope="") if any(row.pick for group in groups for row in group.rows) else "",
     )
 
 
