@@ -389,6 +389,29 @@ def test_what_was_decided_together_says_so_when_one_comes_back(dana: Person, sco
     assert re.search(r"1 approved by you \d+ s earlier", refused)
 
 
+@pytest.mark.parametrize(
+    ("same", "note", "ticked", "count"), [(True, "Two of them.", 1, 1), (False, "", 2, 2)], ids=["same", "another"]
+)
+def test_what_was_typed_for_several_goes_to_no_others(
+    scope: str, same: bool, note: str, ticked: int, count: int
+) -> None:
+    """A note that was kept stands over the pauses that it was written for, and over no other selection."""
+    dana = make_person(scope)
+    pauses = [b.make_pause(Scope.parse(scope)) for _ in range(4)]
+    first, second, third, other = (pause.id for pause in pauses)
+    address = f"/together?id={first}&id={second}&id={third}"
+    posted: dict[str, Any] = fields(dana.client.get(address)) | {"id": [first, third], "note": "Two of them."}
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = dana.client.cookies
+    sent = client.post("/together/decision", posted, headers={"Referer": f"http://testserver{address}"})
+    assert sent.status_code == 403
+    assert decide(make_person(scope), pauses[0], "deny").status_code == 303
+    page = text(dana.client.get(address if same else f"/together?id={second}&id={other}"))
+    assert re.search(r'name="note"[^>]*>\n([^<]*)</textarea>', page).group(1) == note  # type: ignore[union-attr]
+    assert len(re.findall(r"\bchecked\b", page)) == ticked
+    assert re.findall(r"<span data-taken>(\d+)</span>", page) == [str(count)] * 2
+
+
 # -- what a page costs -------------------------------------------------------------------------------------------
 
 
@@ -425,6 +448,104 @@ def test_a_long_queue_goes_on_without_a_gap_or_a_repeat(scope: str) -> None:
         address = more.group(1) if more else ""
     assert sorted(seen) == sorted(made)
     assert len(seen) == len(set(seen))
+
+
+# -- what a list says of itself ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("count", "last"), [(70, "the last 20, nearest deadline first"), (51, "the last one")])
+def test_a_later_page_says_which_of_them_it_shows(scope: str, count: int, last: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope)
+    for _ in range(count + 50):
+        b.make_pause(at)
+    told = []
+    address = "/"
+    while address:
+        page = text(dana.client.get(address))
+        told += re.findall(r'<h2 class="group-title"[^>]*>Yours to decide <span class="count">([^<]+)<', page)
+        address = _older(page)
+    assert told == ["the first 50, nearest deadline first", "the next 50, nearest deadline first", last]
+
+
+def test_a_list_that_begins_on_a_later_page_counts_from_there(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope)
+    for _ in range(52):
+        b.make_pause(at)
+        b.make_pause(at, Reason.AGENT_REPLY)
+    first = text(dana.client.get("/?tab=all"))
+    second = text(dana.client.get(_older(first)))
+    third = text(dana.client.get(_older(second)))
+    counts = [re.findall(r'class="count">(the [^<,]+)', page) for page in (first, second, third)]
+    assert counts == [["the first 50"], ["the last 2", "the first 50"], ["the last 2"]]
+
+
+def _older(page: str) -> str:
+    more = re.search(r'<p class="list-foot"><a href="([^"]+)"', page)
+    return more.group(1) if more else ""
+
+
+def _told_as_new(person: Person, page: str) -> tuple[int, set[str]]:
+    """How many new rows the page's poll tells, and which rows come when they are shown."""
+    poll = re.search(r'hx-get="([^"]+)"\s+hx-trigger="cortex:poll"', page)
+    assert poll is not None
+    shown = set(re.findall(r'data-row="(sus_\w+)"', page))
+    with CaptureQueriesContext(connection) as queries:
+        answer = text(person.client.get(f"{poll.group(1)}&shown={','.join(sorted(shown))}"))
+    assert len(queries) <= 8
+    found = re.search(r'<strong>(\d+) new</strong>.*?<a class="button tiny"\s+href="([^"]+)"', answer, re.DOTALL)
+    if found is None:
+        return 0, set()
+    after = text(person.client.get(found.group(2)))
+    return int(found.group(1)), set(re.findall(r'data-row="(sus_\w+)"', after)) - shown
+
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize("address", ["/", "/?tab=all", "/?deadline=1d"])
+def test_only_new_rows_that_showing_them_brings_are_told(scope: str, address: str) -> None:
+    """Where the list goes on, a row due after the first page's last one is on a later page: it is no news."""
+    at = Scope.parse(scope)
+    dana = make_person(scope)
+    due = b.now() + 5 * HOUR
+    for number in range(60):
+        b.make_pause(at, expires_at=due + timedelta(seconds=number))
+    first = text(dana.client.get(address))
+    second = text(dana.client.get(_older(first)))
+    assert _told_as_new(dana, second) == (0, set())
+    for late in (due + HOUR, due + timedelta(seconds=55), None):
+        b.make_pause(at, expires_at=late)
+    b.make_pause(at, Reason.AGENT_REPLY, expires_at=due - HOUR)
+    assert _told_as_new(dana, first) == (0, set())
+    assert _told_as_new(dana, second) == (0, set())
+    sooner = b.make_pause(at, expires_at=due - HOUR).id
+    assert _told_as_new(dana, first) == (1, {sooner})
+    many, brought = _told_as_new(dana, second)
+    assert many == 1
+    assert sooner in brought
+
+
+def test_before_a_row_without_a_deadline_every_new_one_with_a_deadline_is_told(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope)
+    for _ in range(60):
+        b.make_pause(at)
+    first = text(dana.client.get("/"))
+    b.make_pause(at)
+    assert _told_as_new(dana, first) == (0, set())
+    due = b.make_pause(at, expires_at=b.now() + 1000 * HOUR).id
+    assert _told_as_new(dana, first) == (1, {due})
+
+
+def test_where_the_list_is_whole_every_new_row_is_told(scope: str) -> None:
+    at = Scope.parse(scope)
+    dana = make_person(scope)
+    b.make_pause(at, expires_at=b.now() + HOUR)
+    page = text(dana.client.get("/"))
+    new = {b.make_pause(at).id, b.make_pause(at, expires_at=b.now() + 2 * HOUR).id}
+    assert _told_as_new(dana, page) == (2, new)
 
 
 # -- exports -----------------------------------------------------------------------------------------------------

@@ -82,9 +82,9 @@ class QueuePage:
     empty: Empty | None = None
     older_href: str = ""
     bulk_href: str = ""
+    """Where several that were picked are looked at together; empty where none can be."""
     bulk_scope: str = ""
     """The chosen scope, as a field: the query of a form's own address is lost where it is sent by GET."""
-    """Where several that were picked are looked at together; empty where none can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,11 @@ class BulkPage:
     @property
     def call_count(self) -> int:
         return sum(len(pause.calls) for pause in self.pauses)
+
+    @property
+    def taken_count(self) -> int:
+        """How many calls a press decides."""
+        return sum(len(pause.calls) for pause in self.pauses if pause.taken)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,11 @@ def show(visit: Visit) -> HttpResponse:
 
 def _render(visit: Visit, selected: Sequence[PinnedPause], kept: Mapping[str, str]) -> HttpResponse:
     """The page, with what was typed and ticked before a session ended."""
-    taken = kept["id"].split("\n") if "id" in kept else [pause.id for pause in selected]
     fitting, left_out = _sort_out(visit, selected)
+    if not all(f"revision-{pause.id}" in kept for pause in fitting):
+        # All selections have one address: a note must not reach an agent that it was not written to.
+        kept = {}
+    taken = kept.get("id", "").split("\n") if kept else [pause.id for pause in fitting]
     answered = [one for one in left_out if one.receipt_href]
     calls = [call for pause in fitting for call in pause.pending]
     compared = compare([call.arguments for call in calls])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from django.http import HttpResponse, HttpResponseRedirect, QueryDict
 from django.views.decorators.http import require_safe
@@ -121,16 +122,20 @@ def _page(visit: Visit, tab: str, lists: _Lists) -> QueuePage:
     shown = [(key, title, page) for key, title, page in lists if page.items]
     key, _, last = lists[-1]
     query = visit.request.GET.copy()
-    query.pop("after", None)
+    is_later = bool(query.pop("after", None))
+    until = _until(query.get("until", ""), lists, is_later=is_later)
+    query.pop("until", None)
     older = query.copy()
     older["after"] = f"{key}:{last.next}"
+    if until:
+        older["until"] = until
     groups = _groups(visit, shown, items)
     return QueuePage(
         chrome=visit.chrome("Queue"),
         tabs=_tabs(visit, tab),
         search=_search(visit, tab, items),
         groups=groups,
-        news=_start_of_news(visit, query, last.next is not None),
+        news=_start_of_news(visit, query, until, is_whole=last.next is None and not is_later),
         empty=None if shown else _empty(visit, tab),
         older_href=f"{visit.request.path}?{older.urlencode()}" if last.next else "",
         bulk_scope=visit.chosen.text if visit.chosen else "",
@@ -152,10 +157,14 @@ def _groups(visit: Visit, lists: _Lists, items: Sequence[QueueItem]) -> list[Que
 
 
 def _count(visit: Visit, key: str, page: Page[QueueItem]) -> str:
-    """How many, and in which order."""
-    many = f"{len(page.items)}" if page.next is None else f"the first {len(page.items)}"
+    """How many, which of them where there are more, and in which order."""
+    begun, _, cursor = visit.request.GET.get("after", "").partition(":")
+    goes_on, is_later = page.next is not None, begun == key and bool(cursor)
+    if len(page.items) == 1:
+        return "the last one" if is_later and not goes_on else "1"
+    which = ("the next " if goes_on else "the last ") if is_later else "the first " if goes_on else ""
     order = {"mine": ", nearest deadline first", "others": ", nearest deadline first", "expired": ", latest first"}
-    return f"{many}{order.get(key, ', oldest first')}" if len(page.items) > 1 else many
+    return f"{which}{len(page.items)}{order.get(key, ', oldest first')}"
 
 
 def _tabs(visit: Visit, tab: str) -> list[Tab]:
@@ -243,18 +252,35 @@ def _empty(visit: Visit, tab: str) -> Empty:
 # -- news ------------------------------------------------------------------------------------------------
 
 
-def _start_of_news(visit: Visit, query: QueryDict, goes_on: bool) -> QueueNews:
-    """What a page starts polling with. Where the list goes on, rows that are not in sight are no news."""
-    since = visit.now if goes_on else visit.now - SLACK
-    return _news_of(visit, query, since)
+_NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Past every deadline: of what is due before it, each has one."""
 
 
-def _news_of(visit: Visit, query: QueryDict, since: datetime) -> QueueNews:
+def _until(carried: str, lists: _Lists, *, is_later: bool) -> str:
+    """Before which deadline a row stands on the first page, where that is only the beginning of the person's own.
+
+    Later pages carry it along, since showing what is new leads back to the first. Empty where every row is news.
+    """
+    if is_later:
+        return carried
+    key, _, last = lists[-1]
+    return "" if key != "mine" or last.next is None else format_instant(last.items[-1].pause.expires_at or _NEVER)
+
+
+def _start_of_news(visit: Visit, query: QueryDict, until: str, *, is_whole: bool) -> QueueNews:
+    """What a page starts polling with. Where it is not all of the list, rows that are not in sight are no news."""
+    since = visit.now - SLACK if is_whole else visit.now
+    return _news_of(visit, query, since, until)
+
+
+def _news_of(visit: Visit, query: QueryDict, since: datetime, until: str) -> QueueNews:
     polled, shown = query.copy(), query.copy()
-    for name in ("part", "since", "shown"):
+    for name in ("part", "since", "until", "shown"):
         polled.pop(name, None)
         shown.pop(name, None)
     polled["part"], polled["since"] = "news", format_instant(since)
+    if until:
+        polled["until"] = until
     show_href = visit.request.path + (f"?{shown.urlencode()}" if shown else "")
     return QueueNews(f"{visit.request.path}?{polled.urlencode()}", show_href, since)
 
@@ -262,8 +288,9 @@ def _news_of(visit: Visit, query: QueryDict, since: datetime) -> QueueNews:
 def _news(visit: Visit, tab: str, filters: QueueFilters) -> HttpResponse:
     query = visit.request.GET
     since = parse_instant(query.get("since", ""))
+    until = query.get("until", "")
     shown = [name for name in query.get("shown", "").split(",")[:MAX_SHOWN] if name]
-    news = _news_of(visit, query, since)
+    news = _news_of(visit, query, since, until)
     new_count, gone = 0, []
     if tab in ("", "all"):
         now_there = queue.what_became(visit.reach, shown)
@@ -271,6 +298,15 @@ def _news(visit: Visit, tab: str, filters: QueueFilters) -> HttpResponse:
         rows = Rows(visit.caller, visit.now, {}, names, {})
         found = (rows.gone(name, now_there.get(name)) for name in shown)
         gone = [row for row in found if row is not None]
-        new_count = queue.count_new(visit.reach, visit.answerer, filters, since, shown, mine=tab == "")
+        mine = tab == "" or bool(until)
+        new_count = queue.count_new(visit.reach, visit.answerer, _due(filters, until), since, shown, mine=mine)
     answer = QueueNews(news.poll_href, news.show_href, since, new_count, gone, visit.counted)
     return render_fragment(visit.request, "suspensions/_queue_news.html", {"news": answer, "now": visit.now})
+
+
+def _due(filters: QueueFilters, until: str) -> QueueFilters:
+    """The filters with the page's own end. Raises: InvalidRequest."""
+    if not until:
+        return filters
+    end = parse_instant(until)
+    return replace(filters, expires_before=min(end, filters.expires_before or end))
