@@ -6,7 +6,7 @@ the one place where a refusal becomes an answer; views let refusals pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import cached_property, wraps
@@ -22,7 +22,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from suspensions.domain import clock
-from suspensions.domain.errors import CortexError
+from suspensions.domain.errors import CortexError, InvalidRequest
 from suspensions.domain.policy import Caller, Role
 from suspensions.domain.reach import Reach, narrowed, reach_of, require_reach
 from suspensions.domain.scopes import Scope
@@ -30,7 +30,7 @@ from suspensions.operations.access import caller_for_user
 from suspensions.pages import ended_sessions
 from suspensions.pages.contexts import Chrome, NavItem
 from suspensions.pages.formats import bounded
-from suspensions.pages.refusals import refusal_response
+from suspensions.pages.refusals import bare_chrome, refusal_response
 from suspensions.queries import counts, people
 from suspensions.queries.counts import Counts
 from suspensions.queries.queue import Answerer
@@ -142,6 +142,12 @@ def zone_of(likes: people.Preferences) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
+def _names_what_cannot_be(request: HttpRequest, named: Mapping[str, object]) -> bool:
+    """Whether the address holds a NUL. No text of the store does, and PostgreSQL fails on being asked for one."""
+    values = [*(value for _, many in request.GET.lists() for value in many), *map(str, named.values())]
+    return any("\0" in value for value in values)
+
+
 def signed_in(
     view: Callable[Concatenate[Visit, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
@@ -151,6 +157,8 @@ def signed_in(
     def wrapper(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return ended_sessions.lead_to_sign_in(request)
+        if _names_what_cannot_be(request, kwargs):
+            return refusal_response(request, InvalidRequest(), bare_chrome)
         visit = visit_of(request)
         with timezone.override(zone_of(visit.likes)):
             try:

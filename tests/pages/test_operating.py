@@ -128,6 +128,7 @@ def test_a_name_that_is_not_there_is_told_at_the_name(admin: Person, scope: str)
     assert missing not in text(change(victor, do="grant", principal=missing, role="viewer", scope=scope))
 
 
+@pytest.mark.usefixtures("empty_database")
 def test_a_new_account_is_shown_and_goes_on_to_its_role_and_its_token(admin: Person, scope: str) -> None:
     service = f"svc-{scope[-6:]}"
     made = change(admin, do="principal", name=service, kind="service")

@@ -106,3 +106,18 @@ def test_one_of_several_that_is_out_of_reach_is_told(
     assert title in answer
     assert words in answer
     assert "it is not there, or in a scope that you have no grant for" in answer
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/?q=%00", "/?tool=a%00b", "/?scope=%00", "/together?id=%00", "/suspensions/%00", "/runs/%00", "/receipts/?q=%00"],
+)
+def test_an_address_with_a_nul_is_refused_before_the_store_is_asked(dana: Person, address: str) -> None:
+    assert dana.client.get(address).status_code == 400
+
+
+def test_a_nul_among_several_that_are_decided_is_told_like_any_other(dana: Person, pause: Suspension) -> None:
+    posted = fields(dana.client.get("/together", {"id": [pause.id]})) | {"id": [pause.id, "\0"], "decision": "approve"}
+    answer = dana.client.post("/together/decision", posted)
+    assert answer.status_code == 200
+    assert "1 of 2 approved." in text(answer)
