@@ -92,6 +92,9 @@ def _fetch(statement: str, parameters: tuple[Any, ...]) -> list[tuple[Any, ...]]
 
 
 def find_principal(name: str) -> PrincipalValue | None:
+    # PostgreSQL fails on being asked for a text with a NUL in it.
+    if "\0" in name:
+        return None
     row = Principal.objects.select_related("user").filter(name=name).first()
     return None if row is None else to_principal(row)
 

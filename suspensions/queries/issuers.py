@@ -31,6 +31,9 @@ def list_issuers() -> tuple[IssuerValue, ...]:
 
 
 def find_issuer(name: str, revision: str) -> IssuerValue | None:
+    # PostgreSQL fails on being asked for a text with a NUL in it.
+    if "\0" in name + revision:
+        return None
     row = ProofIssuer.objects.filter(name=name, revision=revision).first()
     return None if row is None else _to_issuer(row)
 

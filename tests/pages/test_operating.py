@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import connection
+from django.test import Client
 
 from suspensions.domain.policy import Role
 from suspensions.domain.scopes import Scope
@@ -126,6 +127,28 @@ def test_a_name_that_is_not_there_is_told_at_the_name(admin: Person, scope: str)
     # Who is no admin is not told which accounts there are.
     victor = make_person(scope, Role.VIEWER)
     assert missing not in text(change(victor, do="grant", principal=missing, role="viewer", scope=scope))
+
+
+@pytest.mark.parametrize(
+    ("do", "more"),
+    [
+        ("grant", {"principal": "a\0b", "role": "viewer"}),
+        ("revoke", {"principal": "a\0b", "role": "viewer"}),
+        ("token", {"principal": "a\0b", "token_name": "worker"}),
+        ("end-token", {"principal": "a\0b", "token_name": "worker"}),
+        ("end-token", {"token_name": "a\0b"}),
+        ("principal", {"name": "a\0b", "kind": "service"}),
+        ("end-issuer", {"name": "a\0b", "issuer": "a\0b", "revision": "1"}),
+    ],
+)
+def test_a_name_with_a_nul_is_nobodys(admin: Person, scope: str, do: str, more: dict[str, str]) -> None:
+    assert change(admin, **{"do": do, "principal": admin.name, "scope": scope} | more).status_code == 422
+
+
+def test_nobody_signs_in_by_a_name_with_a_nul() -> None:
+    answer = Client().post("/sign-in/", {"username": "a\0b", "password": "x"})
+    assert answer.status_code == 422
+    assert "session" not in answer.cookies
 
 
 @pytest.mark.usefixtures("empty_database")
